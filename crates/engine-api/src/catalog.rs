@@ -58,7 +58,7 @@ pub struct DatabaseDesc {
     pub owner: Oid,
     /// COMMENT ON DATABASE.
     #[serde(default)]
-    pub comment: Option<String>,
+    pub comment: Option<Arc<str>>,
     /// What sessions in it begin with.
     #[serde(default)]
     pub settings: Vec<RoleSetting>,
@@ -77,7 +77,7 @@ pub struct SchemaDesc {
     pub owner: Oid,
     /// COMMENT ON SCHEMA.
     #[serde(default)]
-    pub comment: Option<String>,
+    pub comment: Option<Arc<str>>,
 }
 
 /// What a relation is.
@@ -186,7 +186,7 @@ pub struct TableDesc {
     pub options: Vec<(String, String)>,
     /// COMMENT ON the table (number 0) and its columns, by attribute number.
     #[serde(default)]
-    pub comments: BTreeMap<i16, String>,
+    pub comments: BTreeMap<i16, Arc<str>>,
     /// Rises with TRUNCATE: the storage that belongs to this descriptor.
     #[serde(default)]
     pub storage: u32,
@@ -301,7 +301,7 @@ pub struct ConstraintDesc {
     pub not_valid: bool,
     /// COMMENT ON CONSTRAINT.
     #[serde(default)]
-    pub comment: Option<String>,
+    pub comment: Option<Arc<str>>,
 }
 
 /// What a constraint demands.
@@ -385,7 +385,7 @@ pub struct IndexDesc {
     pub classes: Vec<u32>,
     /// COMMENT ON INDEX.
     #[serde(default)]
-    pub comment: Option<String>,
+    pub comment: Option<Arc<str>>,
 }
 
 /// An expression that an index is over.
@@ -440,7 +440,7 @@ pub struct SequenceDesc {
     pub cache: i64,
     /// COMMENT ON SEQUENCE.
     #[serde(default)]
-    pub comment: Option<String>,
+    pub comment: Option<Arc<str>>,
     /// What its state is kept under since it was restarted, a new OID each time: a state that nobody sees before the
     /// restart is committed. `None`: under its own OID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -495,7 +495,7 @@ pub struct TypeDesc {
     pub kind: TypeKind,
     /// COMMENT ON TYPE
     #[serde(default)]
-    pub comment: Option<String>,
+    pub comment: Option<Arc<str>>,
 }
 
 /// What a type is made of.
@@ -550,7 +550,7 @@ pub struct DomainCheck {
     pub expression: Expression,
     /// COMMENT ON CONSTRAINT … ON DOMAIN.
     #[serde(default)]
-    pub comment: Option<String>,
+    pub comment: Option<Arc<str>>,
     /// Values from before it was added have not been looked at.
     #[serde(default)]
     pub not_valid: bool,

@@ -4,20 +4,22 @@
 //! Not responsible for: its text with the names of today, and what it means (`sql`).
 //! Invariant: no name of anything that a statement can rename, move or drop is in a kept expression's text (decision 0022).
 
+use std::sync::Arc;
+
 use base::Oid;
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::{CatalogObject, ConstraintKind, TypeKind};
 
-/// An expression of a definition.
+/// An expression of a definition. It may be long, and definitions are copied for every statement: copies share it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Expression {
     /// As a statement says it. Names mean what they mean where it is read: it is on its way to be kept, or it was kept by a server
     /// of before and could not be converted.
-    Written(String),
+    Written(Arc<str>),
     /// Text and references, one after the other.
-    Kept(Vec<Part>),
+    Kept(Arc<[Part]>),
 }
 
 /// A part of a kept expression.
@@ -89,7 +91,7 @@ impl Expression {
     /// The next value of a sequence.
     pub fn next_value(sequence: Oid) -> Expression {
         let name = Part::Name(Reference::Relation(sequence));
-        Expression::Kept(vec![Part::Text("nextval(".to_string()), name, Part::Text(")".to_string())])
+        Expression::Kept([Part::Text("nextval(".to_string()), name, Part::Text(")".to_string())].into())
     }
 
     /// Whether it is the word NULL.
@@ -97,7 +99,7 @@ impl Expression {
         let is_null = |text: &str| text.trim().eq_ignore_ascii_case("null");
         match self {
             Expression::Written(text) => is_null(text),
-            Expression::Kept(parts) => matches!(parts.as_slice(), [Part::Text(text)] if is_null(text)),
+            Expression::Kept(parts) => matches!(&**parts, [Part::Text(text)] if is_null(text)),
         }
     }
 
@@ -126,7 +128,7 @@ impl Expression {
             Part::Name(Reference::Row {}) => None,
             part => Some(part.clone()),
         };
-        parts.iter().map(part).collect::<Option<_>>().map(Expression::Kept)
+        parts.iter().map(part).collect::<Option<Arc<[Part]>>>().map(Expression::Kept)
     }
 
     /// Whether it may have constants in it.
@@ -144,13 +146,13 @@ impl Expression {
 
 impl From<&str> for Expression {
     fn from(text: &str) -> Expression {
-        Expression::Written(text.to_string())
+        Expression::Written(text.into())
     }
 }
 
 impl From<String> for Expression {
     fn from(text: String) -> Expression {
-        Expression::Written(text)
+        Expression::Written(text.into())
     }
 }
 

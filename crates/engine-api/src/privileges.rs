@@ -1,5 +1,7 @@
 //! Who may do what, as the catalog keeps it: access lists of objects, memberships and attributes of roles.
 
+use std::sync::Arc;
+
 use std::collections::BTreeMap;
 use std::ops::{BitAnd, BitOr};
 
@@ -265,7 +267,7 @@ pub struct RoleDesc {
     pub settings_of_system: Vec<RoleSetting>,
     /// COMMENT ON ROLE.
     #[serde(default)]
-    pub comment: Option<String>,
+    pub comment: Option<Arc<str>>,
 }
 
 fn yes() -> bool {

@@ -143,7 +143,7 @@ pub(crate) fn text<'e>(expression: &'e Expression, catalog: &Catalog, table: Opt
         Expression::Kept(parts) => parts,
     };
     let mut out = String::new();
-    for part in parts {
+    for part in parts.iter() {
         match part {
             Part::Text(text) => out.push_str(text),
             Part::Name(reference) => write(&mut out, reference, catalog, table),
@@ -250,7 +250,7 @@ pub(crate) fn kept(
     cx.notes = Some(Vec::new());
     let before = bound(object, place, written, table, cx);
     let notes = cx.notes.take().unwrap_or_default();
-    let kept = Expression::Kept(parts(text, WRAPPER.len(), notes));
+    let kept = Expression::Kept(parts(text, WRAPPER.len(), notes).into());
     let after = before.as_ref().ok().map(|_| bound(object, place, &kept, table, cx));
     cx.keeps_calls = calls;
     match (before?, after) {
@@ -265,7 +265,7 @@ fn kept_query(view: &TableDesc, text: &str, cx: &mut BindContext<'_>) -> Result<
     cx.notes = Some(Vec::new());
     let before = bind::bind_stored_view(view, cx);
     let notes = cx.notes.take().unwrap_or_default();
-    let kept = Expression::Kept(parts(text, 0, notes));
+    let kept = Expression::Kept(parts(text, 0, notes).into());
     let after = before.as_ref().ok().map(|_| {
         let mut view = view.clone();
         view.view.iter_mut().for_each(|view| view.query = kept.clone());

@@ -269,12 +269,14 @@ from! {
 /// Bytes of a text that another thread copies.
 const LONG: usize = 4 << 20;
 
+/// A text that can be shared. Another thread copies a long one.
+pub fn shared(text: String) -> Arc<str> {
+    if text.len() < LONG { text.into() } else { base::work::elsewhere_unwound(move || text.into()) }
+}
+
 impl From<String> for Datum {
     fn from(value: String) -> Datum {
-        if value.len() < LONG {
-            return Datum::Text(value.into());
-        }
-        Datum::Text(base::work::elsewhere_unwound(move || value.into()))
+        Datum::Text(shared(value))
     }
 }
 

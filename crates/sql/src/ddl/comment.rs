@@ -1,7 +1,9 @@
 //! COMMENT ON relations, their columns and constraints, types and domains, roles, schemas and databases. Comments on other
 //! objects, which are built in, are taken and not kept.
 
-use base::{Error, Result, SqlState};
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState, work};
 use engine_api::{CatalogObject, TableKind, TableLockMode, TypeKind};
 use rupg_sql::nodes::{CommentStmt, Node, ObjectType, RangeVar};
 
@@ -12,7 +14,11 @@ use crate::privileges;
 
 pub(super) async fn comment(cx: &mut Cx<'_>, stmt: &CommentStmt) -> Result<&'static str> {
     use ObjectType as T;
-    let text = stmt.comment.as_deref().filter(|text| !text.is_empty()).map(str::to_string);
+    let text = stmt.comment.as_deref().filter(|text| !text.is_empty()).map(|text| {
+        let mut copy = String::with_capacity(text.len());
+        work::append_text(&mut copy, text);
+        ::types::shared(copy)
+    });
     match stmt.objtype {
         T::OBJECT_SCHEMA | T::OBJECT_DATABASE => on_namespace(cx, stmt, text).await?,
         T::OBJECT_TABLE | T::OBJECT_VIEW | T::OBJECT_MATVIEW | T::OBJECT_COLUMN => on_table(cx, stmt, text).await?,
@@ -46,7 +52,7 @@ fn range_of(mut names: Vec<String>) -> RangeVar {
     }
 }
 
-async fn on_namespace(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+async fn on_namespace(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<Arc<str>>) -> Result<()> {
     let Some(Node::String(name)) = &stmt.object else { return Ok(()) };
     let (catalog, database) = (cx.catalog(), cx.database());
     let object =
@@ -67,7 +73,7 @@ async fn on_namespace(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>)
     cx.put(object).await
 }
 
-async fn on_table(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+async fn on_table(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<Arc<str>>) -> Result<()> {
     let Some(Node::List(names)) = &stmt.object else { return Ok(()) };
     let mut names = strings(names);
     let column = if stmt.objtype == ObjectType::OBJECT_COLUMN { names.pop() } else { None };
@@ -100,7 +106,7 @@ async fn on_table(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> 
     cx.put(CatalogObject::Table(table)).await
 }
 
-async fn on_other(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+async fn on_other(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<Arc<str>>) -> Result<()> {
     let Some(Node::List(names)) = &stmt.object else { return Ok(()) };
     let range = range_of(strings(names));
     let index = stmt.objtype == ObjectType::OBJECT_INDEX;
@@ -125,7 +131,7 @@ async fn on_other(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> 
     cx.put(object).await
 }
 
-async fn on_constraint(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+async fn on_constraint(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<Arc<str>>) -> Result<()> {
     let Some(Node::List(names)) = &stmt.object else { return Ok(()) };
     let mut names = strings(names);
     let name = names.pop().unwrap_or_default();
@@ -151,7 +157,7 @@ fn type_names(node: Option<&Node>) -> Option<&[Option<Node>]> {
     }
 }
 
-async fn on_type(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+async fn on_type(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<Arc<str>>) -> Result<()> {
     let Some(names) = type_names(stmt.object.as_ref()) else { return Ok(()) };
     let name = range(names);
     if let Some(Node::TypeName(written)) = &stmt.object
@@ -170,7 +176,7 @@ async fn on_type(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> R
     cx.put(CatalogObject::Type(desc)).await
 }
 
-async fn on_domain_constraint(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+async fn on_domain_constraint(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<Arc<str>>) -> Result<()> {
     let Some(Node::List(parts)) = &stmt.object else { return Ok(()) };
     let (Some(names), Some(Some(Node::String(constraint)))) =
         (type_names(parts.first().and_then(Option::as_ref)), parts.get(1))
@@ -191,7 +197,7 @@ async fn on_domain_constraint(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<
     cx.put(CatalogObject::Type(desc)).await
 }
 
-async fn on_role(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+async fn on_role(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<Arc<str>>) -> Result<()> {
     let Some(Node::String(name)) = &stmt.object else { return Ok(()) };
     let mut role = cx.catalog().role(name).cloned().ok_or_else(|| super::role::unknown_role(name))?;
     if role.superuser && !cx.session.is_superuser() {

@@ -2,7 +2,7 @@
 //!
 //! The built-in ones are lines of `descriptions.txt`: the catalog's letter, the OID, the text; sorted by catalog and OID.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use base::Oid;
 use base::work::Count;
@@ -10,7 +10,7 @@ use engine_api::{Catalog, CatalogObject, DomainCheck, TypeDesc, TypeKind};
 use types::Datum;
 
 use super::relations::{in_database, tables_of};
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, SystemRelation, oid, row};
 use crate::functions::EvalContext;
 
 /// OID of `pg_class`.
@@ -63,7 +63,7 @@ static BUILT_IN: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
 });
 
 /// The comment on an object; `class` is the name of its catalog if the caller says which.
-pub(crate) fn comment(catalog: &Catalog, object: Oid, number: i16, class: Option<&str>) -> Option<String> {
+pub(crate) fn comment(catalog: &Catalog, object: Oid, number: i16, class: Option<&str>) -> Option<Arc<str>> {
     if let Some(CatalogObject::Table(table)) = catalog.get(object).map(|o| &**o) {
         return table.comments.get(&number).filter(|_| class.is_none_or(|c| c == "pg_class")).cloned();
     }
@@ -73,16 +73,16 @@ pub(crate) fn comment(catalog: &Catalog, object: Oid, number: i16, class: Option
     let first = BUILT_IN.partition_point(|d| d.object < object.0);
     let of_object = BUILT_IN[first..].iter().take_while(|d| d.object == object.0);
     let mut fitting = of_object.filter(|d| number == 0 && class.is_none_or(|c| c == d.class_name));
-    fitting.next().map(|d| d.text.to_string())
+    fitting.next().map(|d| d.text.into())
 }
 
 /// The comment that an object other than a table has, and the catalog it is of.
-fn own_comment(catalog: &Catalog, object: Oid) -> Option<(String, &'static str)> {
+fn own_comment(catalog: &Catalog, object: Oid) -> Option<(Arc<str>, &'static str)> {
     match catalog.get(object).map(|o| &**o) {
         Some(CatalogObject::Schema(schema)) => {
             let standard = (schema.name == "public").then_some(PUBLIC);
             let comment = schema.comment.as_deref().or(standard).filter(|text| !text.is_empty());
-            comment.map(|text| (text.to_string(), "pg_namespace"))
+            comment.map(|text| (text.into(), "pg_namespace"))
         }
         Some(CatalogObject::Index(index)) => index.comment.clone().map(|text| (text, "pg_class")),
         Some(CatalogObject::Sequence(sequence)) => sequence.comment.clone().map(|text| (text, "pg_class")),
@@ -126,8 +126,11 @@ pub(super) fn shared_descriptions(rel: &SystemRelation, cx: &dyn EvalContext) ->
             _ => continue,
         };
         let Some(comment) = comment else { continue };
-        let values =
-            vec![("objoid", oid(object.oid())), ("classoid", Datum::Oid(class)), ("description", text(comment))];
+        let values = vec![
+            ("objoid", oid(object.oid())),
+            ("classoid", Datum::Oid(class)),
+            ("description", Datum::Text(Arc::clone(comment))),
+        ];
         rows.push(row(rel, values));
     }
     Ok(rows)
@@ -138,20 +141,20 @@ const PUBLIC: &str = "standard public schema";
 
 pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
-    let one = |object: Oid, class: u32, number: i16, comment: &str| {
+    let one = |object: Oid, class: u32, number: i16, comment: Arc<str>| {
         row(
             rel,
             vec![
                 ("objoid", oid(object)),
                 ("classoid", Datum::Oid(class)),
                 ("objsubid", Datum::Int4(number.into())),
-                ("description", text(comment)),
+                ("description", Datum::Text(comment)),
             ],
         )
     };
     let mut rows = Vec::new();
     for table in tables_of(&catalog, cx) {
-        rows.extend(table.comments.iter().map(|(number, comment)| one(table.oid, CLASS, *number, comment)));
+        rows.extend(table.comments.iter().map(|(number, comment)| one(table.oid, CLASS, *number, Arc::clone(comment))));
     }
     for object in catalog.walk() {
         let here = match &**object {
@@ -167,15 +170,15 @@ pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 "pg_type" => TYPE,
                 _ => NAMESPACE,
             };
-            rows.push(one(object.oid(), class, 0, &comment));
+            rows.push(one(object.oid(), class, 0, comment));
         }
     }
     for constraint in tables_of(&catalog, cx).iter().flat_map(|t| &t.constraints) {
-        rows.extend(constraint.comment.as_deref().map(|comment| one(constraint.oid, CONSTRAINT, 0, comment)));
+        rows.extend(constraint.comment.iter().map(|comment| one(constraint.oid, CONSTRAINT, 0, Arc::clone(comment))));
     }
     for (_, check) in domain_checks(&catalog).filter(|(ty, _)| in_database(&catalog, ty.schema, cx)) {
-        rows.extend(check.comment.as_deref().map(|comment| one(check.oid, CONSTRAINT, 0, comment)));
+        rows.extend(check.comment.iter().map(|comment| one(check.oid, CONSTRAINT, 0, Arc::clone(comment))));
     }
-    rows.extend(BUILT_IN.iter().map(|d| one(Oid(d.object), d.class, 0, d.text)));
+    rows.extend(BUILT_IN.iter().map(|d| one(Oid(d.object), d.class, 0, d.text.into())));
     Ok(rows)
 }

@@ -159,7 +159,7 @@ pub(super) fn description(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum>
         Some(Datum::Text(class)) => (0, Some(&**class)),
         _ => (0, None),
     };
-    Ok(system::comment(&cx.catalog(), oid_of(args, 0)?, number, class).into())
+    Ok(system::comment(&cx.catalog(), oid_of(args, 0)?, number, class).map_or(Datum::Null, Datum::Text))
 }
 
 /// A default or a check of a relation, found by its text; anything else is shown as it is.
