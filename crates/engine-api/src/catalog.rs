@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::expression::Expression;
 use crate::privileges::{PrivilegesDesc, RoleDesc, RoleSetting};
+use crate::shared::Shared;
 
 /// OIDs that exist from the start, as in PostgreSQL.
 pub mod oids {
@@ -176,17 +177,17 @@ pub struct TableDesc {
     /// What it is.
     pub kind: TableKind,
     /// Columns by attribute number (column `n` at index `n - 1`), dropped ones included.
-    pub columns: Vec<ColumnDesc>,
+    pub columns: Shared<Vec<ColumnDesc>>,
     /// Every layout its rows may have (rule R3), oldest first; rows are written with the last.
-    pub layouts: Vec<LayoutDesc>,
+    pub layouts: Shared<Vec<LayoutDesc>>,
     /// Constraints.
-    pub constraints: Vec<ConstraintDesc>,
+    pub constraints: Shared<Vec<ConstraintDesc>>,
     /// Storage parameters, kept and shown.
     #[serde(default)]
     pub options: Vec<(String, String)>,
     /// COMMENT ON the table (number 0) and its columns, by attribute number.
     #[serde(default)]
-    pub comments: BTreeMap<i16, Arc<str>>,
+    pub comments: Shared<BTreeMap<i16, Arc<str>>>,
     /// Rises with TRUNCATE: the storage that belongs to this descriptor.
     #[serde(default)]
     pub storage: u32,
@@ -957,11 +958,11 @@ impl TableDesc {
             name: name.into(),
             owner,
             kind: TableKind::Table,
-            columns,
-            layouts: Vec::new(),
-            constraints: Vec::new(),
+            columns: columns.into(),
+            layouts: Shared::default(),
+            constraints: Shared::default(),
             options: Vec::new(),
-            comments: BTreeMap::new(),
+            comments: Shared::default(),
             storage: 1,
             view: None,
             persistence: Persistence::default(),

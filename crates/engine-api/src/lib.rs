@@ -18,6 +18,7 @@ mod expression;
 mod index_code;
 mod locks;
 mod privileges;
+mod shared;
 mod wait;
 
 pub use batch::{BatchRow, RowBatch};
@@ -36,4 +37,5 @@ pub use expression::{Expression, Part, Place, Reference};
 pub use index_code::{IndexCode, IndexCompiler};
 pub use locks::{AdvisoryKey, AdvisoryLocks, LockRow, Locked};
 pub use privileges::{AclItem, DefaultPrivileges, Membership, Privileges, PrivilegesDesc, RoleDesc, RoleSetting};
+pub use shared::Shared;
 pub use wait::{Step, Wait, WaitCell};

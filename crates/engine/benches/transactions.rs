@@ -32,7 +32,7 @@ fn table() -> TableDesc {
     let columns = (1..).zip(["id", "k", "c"]).zip(types);
     let columns = columns.map(|((number, name), ty)| column(number, name, ty)).collect();
     let table = TableDesc::new(TABLE, oids::SCHEMA_PUBLIC, "t", oids::ROLE_POSTGRES, columns);
-    TableDesc { layouts: vec![LayoutDesc { id: LayoutId(1), fields }], ..table }
+    TableDesc { layouts: vec![LayoutDesc { id: LayoutId(1), fields }].into(), ..table }
 }
 
 fn index() -> IndexDesc {

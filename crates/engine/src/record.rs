@@ -396,12 +396,15 @@ mod tests {
         use engine_api::{Expression, Part, Reference};
         let read = |json: &str| serde_json::from_str::<Expression>(json).expect("it is read");
         assert_eq!(read("\"a > 1\""), Expression::Written("a > 1".into()));
-        let kept = Expression::Kept([
-            Part::Name(Reference::Column(2)),
-            Part::Text(" = ".to_string()),
-            Part::Name(Reference::Label { of: Oid(16400), label: Oid(16401) }),
-            Part::Name(Reference::Row {}),
-        ].into());
+        let kept = Expression::Kept(
+            [
+                Part::Name(Reference::Column(2)),
+                Part::Text(" = ".to_string()),
+                Part::Name(Reference::Label { of: Oid(16400), label: Oid(16401) }),
+                Part::Name(Reference::Row {}),
+            ]
+            .into(),
+        );
         let json = serde_json::to_string(&kept).expect("it has a form");
         assert_eq!(json, r#"[{"column":2}," = ",{"label":{"of":16400,"label":16401}},{"row":{}}]"#);
         assert_eq!(read(&json), kept);

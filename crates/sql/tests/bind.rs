@@ -100,8 +100,8 @@ fn table(number: u32, schema: Oid, name: &str, columns: &[Column<'_>], constrain
         ..ColumnDesc::new(i as i16 + 1, name, type_oid, typmod)
     });
     TableDesc {
-        layouts: vec![LayoutDesc { id: LayoutId(1), fields: Vec::new() }],
-        constraints,
+        layouts: vec![LayoutDesc { id: LayoutId(1), fields: Vec::new() }].into(),
+        constraints: constraints.into(),
         ..TableDesc::new(Oid(number), schema, name, oids::ROLE_POSTGRES, columns.collect())
     }
 }

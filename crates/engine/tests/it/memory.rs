@@ -16,7 +16,7 @@ fn define_wide(shard: &Shard) {
     let fields = vec![LayoutField { column: 1, type_oid: oid::TEXT, typmod: -1 }];
     let columns = vec![column(1, "t", oid::TEXT)];
     let table = TableDesc::new(WIDE, oids::SCHEMA_PUBLIC, "wide", oids::ROLE_POSTGRES, columns);
-    let table = TableDesc { layouts: vec![LayoutDesc { id: LayoutId(1), fields }], ..table };
+    let table = TableDesc { layouts: vec![LayoutDesc { id: LayoutId(1), fields }].into(), ..table };
     let indexes = (0..4).map(|n| {
         let keys = vec![IndexKey::ascending(1)];
         IndexDesc::new(Oid(BY_TEXT.0 + n), oids::SCHEMA_PUBLIC, format!("wide_{n}"), WIDE, keys)

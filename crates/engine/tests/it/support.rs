@@ -81,7 +81,7 @@ pub fn accounts() -> TableDesc {
     ];
     let columns = vec![column(1, "id", oid::INT4), column(2, "balance", oid::INT8)];
     let table = TableDesc::new(ACCOUNTS, oids::SCHEMA_PUBLIC, "accounts", oids::ROLE_POSTGRES, columns);
-    TableDesc { layouts: vec![LayoutDesc { id: LayoutId(1), fields }], ..table }
+    TableDesc { layouts: vec![LayoutDesc { id: LayoutId(1), fields }].into(), ..table }
 }
 
 /// An index on their balances.

@@ -193,7 +193,8 @@ impl Found {
         let had = if table.storage == self.storage { self.layouts } else { 1 };
         table.layouts.truncate(had);
         let next = LayoutId(table.newest_layout().id.0 + 1);
-        table.layouts.push(layout_of(table, next));
+        let layout = layout_of(table, next);
+        table.layouts.push(layout);
     }
 }
 

@@ -84,7 +84,8 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exist
         }
         table.columns.push(ColumnDesc::new(i as i16 + 1, name.clone(), column.own.oid, column.own.typmod));
     }
-    table.layouts.push(layout_of(&table, LayoutId(1)));
+    let layout = layout_of(&table, LayoutId(1));
+    table.layouts.push(layout);
     let empty = table.columns.is_empty();
     let schema_name = cx.catalog().get(schema).map(|s| s.name().to_string()).unwrap_or_default();
     cx.put(CatalogObject::Table(table)).await?;

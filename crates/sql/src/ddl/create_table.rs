@@ -75,7 +75,8 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         return Err(Error::new(SqlState::TOO_MANY_COLUMNS, format!("tables can have at most {COLUMNS_MAX} columns")));
     }
     mark_primary_not_null(&mut table, &pending);
-    table.layouts.push(layout_of(&table, LayoutId(1)));
+    let layout = layout_of(&table, LayoutId(1));
+    table.layouts.push(layout);
     let mut sequences = Vec::new();
     for (number, ty, options) in serials {
         let taken: Vec<String> = sequences.iter().map(|s: &engine_api::SequenceDesc| s.name.clone()).collect();

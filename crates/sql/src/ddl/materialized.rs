@@ -34,7 +34,8 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
         view: Some(ViewDesc { query: text.into(), populated: false, ..bound.desc }),
         ..TableDesc::new(cx.allocate(), schema, relname, cx.owner(), columns)
     };
-    desc.layouts.push(layout_of(&desc, LayoutId(1)));
+    let layout = layout_of(&desc, LayoutId(1));
+    desc.layouts.push(layout);
     let oid = desc.oid;
     cx.put(CatalogObject::Table(desc)).await?;
     if into.skipData {

@@ -71,7 +71,7 @@ pub(super) async fn rewrite_table(
     for column in &mut table.columns {
         column.missing = None;
     }
-    table.layouts = vec![layout];
+    table.layouts = vec![layout].into();
     table.storage += 1;
     let oid = table.oid;
     let indexes: Vec<_> = cx.catalog().indexes(oid).cloned().collect();

@@ -53,7 +53,8 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
         persistence: if name.relpersistence == b't' { Persistence::Temporary } else { Persistence::Permanent },
         ..TableDesc::new(oid, schema, relname, owner, columns)
     };
-    desc.layouts.push(layout_of(&desc, LayoutId(1)));
+    let layout = layout_of(&desc, LayoutId(1));
+    desc.layouts.push(layout);
     if let Some(old) = &replaced {
         check_replaced(cx, old, &mut desc)?;
     }
