@@ -103,7 +103,6 @@ pub fn check(world: &World, progress: &Progress) -> Result<Sound, CheckError> {
         checking.record(record, upto)
     })?;
     checking.references()?;
-    progress.opened();
     let prepared = checking.prepared.values().map(|(name, _)| name.clone()).collect();
     Ok(Sound {
         tables: checking.named(),

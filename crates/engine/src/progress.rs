@@ -3,7 +3,7 @@
 //! A start has three sorts of work, each counted in its own unit: bytes of the image, bytes of the log, entries of indexes. A unit
 //! weighs what it takes of time, measured once and roughly: what is told is a share of the whole, not a promise of seconds.
 //!
-//! Invariants: the share never falls, and is 100 only when the shard is open.
+//! Invariants: the share never falls and stays below 100: an open shard is not yet a server, and whoever asks is still waiting.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -41,7 +41,6 @@ pub struct Progress {
     entries: Work,
     /// The largest share told.
     told: AtomicU8,
-    is_open: AtomicU8,
 }
 
 /// What a start is at.
@@ -56,18 +55,14 @@ pub enum Stage {
 }
 
 impl Progress {
-    /// The share that is done, in hundredths.
+    /// The share that is done, in hundredths: at most 99.
     pub fn percent(&self) -> u8 {
-        if self.is_open.load(Ordering::Acquire) != 0 {
-            return 100;
-        }
         let parts = [(&self.image, IMAGE_BYTE), (&self.log, LOG_BYTE), (&self.entries, INDEX_ENTRY)];
         let (mut done, mut total) = (0u128, 0u128);
         for (work, weight) in parts {
             done += u128::from(work.done()) * u128::from(weight);
             total += u128::from(work.total()) * u128::from(weight);
         }
-        // Until all is done there is something left to do.
         let now = (done * 100).checked_div(total).map_or(0, |percent| percent.min(99) as u8);
         self.told.fetch_max(now, Ordering::Relaxed).max(now)
     }
@@ -122,11 +117,6 @@ impl Progress {
     pub(crate) fn indexed(&self, entries: u64) {
         self.entries.done.fetch_add(entries, Ordering::Relaxed);
     }
-
-    /// The shard is open.
-    pub(crate) fn opened(&self) {
-        self.is_open.store(1, Ordering::Release);
-    }
 }
 
 #[cfg(test)]
@@ -154,7 +144,5 @@ mod tests {
         assert_eq!(progress.stage(), Stage::Indexes);
         progress.indexed(100);
         assert_eq!(progress.percent(), 99);
-        progress.opened();
-        assert_eq!(progress.percent(), 100);
     }
 }

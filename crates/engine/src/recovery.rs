@@ -450,7 +450,6 @@ pub(crate) fn open(
         prepared.finish(&shard, &filler).map_err(DriverError::Corrupt)?;
     }
     settle_sequences(&shard);
-    progress.opened();
     Ok((shard, replayed))
 }
 

@@ -107,7 +107,7 @@ impl Source for Figures {
         out.family("nyala_build_info", Kind::Gauge, "Always 1; the version is a label.");
         out.sample("nyala_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
         out.single("nyala_ready", Kind::Gauge, "Whether statements are served.", ready);
-        let percent = self.progress.percent();
+        let percent = if self.running.get().is_some() { 100 } else { self.progress.percent() };
         out.single("nyala_startup_percent", Kind::Gauge, "How far the start is: image, log, indexes.", percent);
         out.single("process_start_time_seconds", Kind::Gauge, "Start, in seconds since 1970.", self.started);
         out.single("nyala_connections_max", Kind::Gauge, "Connections that may be open.", self.max_connections);
