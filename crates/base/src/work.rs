@@ -313,7 +313,8 @@ pub fn discard_lists<T>(lists: &mut Vec<Vec<T>>) {
     }
 }
 
-fn unstopped<T>(work: impl FnOnce() -> T) -> T {
+/// Runs `work`, in which others have their turn, but which nothing stops: it would leave something half done.
+pub fn unstopped<T>(work: impl FnOnce() -> T) -> T {
     let caught = CAUGHT.replace(0);
     let result = work();
     CAUGHT.set(caught);

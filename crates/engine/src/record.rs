@@ -4,7 +4,7 @@
 //! Not responsible for: framing and checksums (`redo`), applying operations (`recovery`).
 //! The byte tables are in docs/formats/log.md. All integers are unsigned LEB128 unless said otherwise.
 
-use base::{LayoutId, Oid, RowId};
+use base::{LayoutId, Oid, RowId, work};
 
 /// Which rows: a table and the generation of its storage (TRUNCATE starts a new one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,7 +76,37 @@ fn put(out: &mut Vec<u8>, mut value: u64) {
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
+    append(out, bytes);
+}
+
+/// Appends bytes that may be many. Nothing stops it: the change that is recorded is made.
+#[inline]
+pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
+    if bytes.len() <= work::STRETCH {
+        out.extend_from_slice(bytes);
+    } else {
+        work::unstopped(|| work::append(out, bytes));
+    }
+}
+
+/// How many bytes two tuples begin with in common, a stretch at a time.
+fn same_stretches(old: &[u8], new: &[u8]) -> usize {
+    let pairs = old.chunks_exact(work::STRETCH).zip(new.chunks_exact(work::STRETCH));
+    let same = pairs.take_while(|(a, b)| {
+        work::unstopped(|| work::beat(work::bytes(work::STRETCH)));
+        a == b
+    });
+    same.count() * work::STRETCH
+}
+
+/// As [`same_stretches`], of what they end with.
+fn same_last_stretches(old: &[u8], new: &[u8]) -> usize {
+    let pairs = old.rchunks_exact(work::STRETCH).zip(new.rchunks_exact(work::STRETCH));
+    let same = pairs.take_while(|(a, b)| {
+        work::unstopped(|| work::beat(work::bytes(work::STRETCH)));
+        a == b
+    });
+    same.count() * work::STRETCH
 }
 
 fn put_row(out: &mut Vec<u8>, kind: u8, storage: StorageId, row: RowId) {
@@ -100,13 +130,20 @@ pub fn update(out: &mut Vec<u8>, storage: StorageId, row: RowId, layout: LayoutI
     if old.len() == new.len() {
         put_row(out, UPDATE_RUNS, storage, row);
         put(out, layout.0 as u64);
-        put_runs(out, old, new);
+        if new.len() <= work::STRETCH {
+            put_runs(out, old, new);
+        } else {
+            put_long_runs(out, old, new);
+        }
     } else {
         put_row(out, UPDATE_SPLICE, storage, row);
         put(out, layout.0 as u64);
-        let prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-        let rest = old.len().min(new.len()) - prefix;
-        let suffix = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+        let far = same_stretches(old, new);
+        let prefix = far + old[far..].iter().zip(&new[far..]).take_while(|(a, b)| a == b).count();
+        let (old_rest, new_rest) = (&old[prefix..], &new[prefix..]);
+        let far = same_last_stretches(old_rest, new_rest);
+        let (old_rest, new_rest) = (&old_rest[..old_rest.len() - far], &new_rest[..new_rest.len() - far]);
+        let suffix = far + old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();
         put(out, prefix as u64);
         put(out, suffix as u64);
         put_bytes(out, &new[prefix..new.len() - suffix]);
@@ -143,11 +180,35 @@ fn next_difference(old: &[u8], new: &[u8], mut at: usize) -> usize {
 /// The number of runs' bytes is written first; it is at most a few, so it is patched in front by a rotate.
 fn put_runs(out: &mut Vec<u8>, old: &[u8], new: &[u8]) {
     let start = out.len();
-    let mut at = 0;
+    append_runs(out, old, new, 0, 0);
+    let len = out.len() - start;
+    let before = out.len();
+    put(out, len as u64);
+    let header = out.len() - before;
+    out[start..].rotate_right(header);
+}
+
+/// As [`put_runs`], counted.
+#[cold]
+fn put_long_runs(out: &mut Vec<u8>, old: &[u8], new: &[u8]) {
+    let mut runs = Vec::new();
+    let (mut at, mut last) = (0, 0);
+    while at < new.len() {
+        at += same_stretches(&old[at..], &new[at..]);
+        let upto = new.len().min(at + work::STRETCH);
+        last = append_runs(&mut runs, &old[..upto], &new[..upto], at, last);
+        at = upto;
+        work::unstopped(|| work::beat(work::STRETCH));
+    }
+    put_bytes(out, &runs);
+}
+
+/// Appends the runs from `at` on; the one before ends at `last`. Answers where the last one ends.
+fn append_runs(out: &mut Vec<u8>, old: &[u8], new: &[u8], mut at: usize, mut last: usize) -> usize {
     loop {
         let begin = next_difference(old, new, at);
         if begin == new.len() {
-            break;
+            return last;
         }
         let mut end = begin + 1;
         let mut i = end;
@@ -157,15 +218,10 @@ fn put_runs(out: &mut Vec<u8>, old: &[u8], new: &[u8]) {
             }
             i += 1;
         }
-        put(out, (begin - at) as u64);
+        put(out, (begin - last) as u64);
         put_bytes(out, &new[begin..end]);
-        at = end;
+        (at, last) = (end, end);
     }
-    let len = out.len() - start;
-    let before = out.len();
-    put(out, len as u64);
-    let header = out.len() - before;
-    out[start..].rotate_right(header);
 }
 
 /// Appends a delete.
@@ -352,6 +408,24 @@ mod tests {
         roundtrip(b"abcabc", b"abc");
         let grown: Vec<u8> = [&old[..50], b"hello", &old[50..]].concat();
         roundtrip(&old, &grown);
+    }
+
+    #[test]
+    fn long_tuples_round_trip() {
+        let old: Vec<u8> = (0..3 * work::STRETCH + 100).map(|i| (i % 251) as u8).collect();
+        for at in [0, 7, work::STRETCH - 1, work::STRETCH, 2 * work::STRETCH + 5, old.len() - 1] {
+            let mut new = old.clone();
+            new[at] ^= 1;
+            assert!(roundtrip(&old, &new) < 32);
+            new[old.len() / 2] ^= 1;
+            assert!(roundtrip(&old, &new) < 40);
+            new.insert(at, 9);
+            assert!(roundtrip(&old, &new) < old.len());
+            assert!(roundtrip(&old, &old[at..]) < 32 + at);
+            roundtrip(&old[at..], &new);
+        }
+        let other: Vec<u8> = old.iter().map(|byte| !byte).collect();
+        roundtrip(&old, &other);
     }
 
     #[test]

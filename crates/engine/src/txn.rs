@@ -234,7 +234,7 @@ impl Transaction {
         let capacity = 4 * self.redo.len() + more;
         match self.shard.0.long_records.take(capacity) {
             Some(mut longer) => {
-                longer.extend_from_slice(&self.redo);
+                record::append(&mut longer, &self.redo);
                 self.redo = longer;
             }
             None => self.redo.reserve(capacity - self.redo.len()),

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use base::work;
+
 use crate::numeric::{Numeric, NumericRef};
 
 /// An owned SQL value. 24 bytes; cloning allocates nothing (long payloads are shared).
@@ -235,8 +237,8 @@ impl DatumRef<'_> {
             DatumRef::Float4(v) => Datum::Float4(v),
             DatumRef::Float8(v) => Datum::Float8(v),
             DatumRef::Numeric(v) => Datum::Numeric(v.get()),
-            DatumRef::Text(v) => Datum::Text(v.into()),
-            DatumRef::Bytea(v) => Datum::Bytea(v.into()),
+            DatumRef::Text(v) => v.into(),
+            DatumRef::Bytea(v) => v.into(),
             DatumRef::Date(v) => Datum::Date(v),
             DatumRef::Time(v) => Datum::Time(v),
             DatumRef::TimeTz(v, z) => Datum::TimeTz(v, z),
@@ -263,7 +265,20 @@ macro_rules! from {
 
 from! {
     bool => Bool, i16 => Int2, i32 => Int4, i64 => Int8, f32 => Float4, f64 => Float8,
-    Numeric => Numeric, &str => Text, &[u8] => Bytea, Interval => Interval,
+    Numeric => Numeric, Interval => Interval,
+}
+
+impl From<&str> for Datum {
+    #[inline]
+    fn from(value: &str) -> Datum {
+        Datum::Text(copied(value))
+    }
+}
+
+impl From<&[u8]> for Datum {
+    fn from(value: &[u8]) -> Datum {
+        Datum::Bytea(copied_bytes(value))
+    }
 }
 
 /// Bytes of a text that another thread copies.
@@ -271,7 +286,33 @@ const LONG: usize = 4 << 20;
 
 /// A text that can be shared. Another thread copies a long one.
 pub fn shared(text: String) -> Arc<str> {
-    if text.len() < LONG { text.into() } else { base::work::elsewhere_unwound(move || text.into()) }
+    if text.len() < LONG { text.into() } else { work::elsewhere_unwound(move || text.into()) }
+}
+
+/// As [`shared`], of a text that somebody else keeps.
+#[inline]
+pub fn copied(text: &str) -> Arc<str> {
+    if text.len() < LONG { text.into() } else { copied_long(text) }
+}
+
+#[cold]
+fn copied_long(text: &str) -> Arc<str> {
+    let mut copy = String::new();
+    work::append_text(&mut copy, text);
+    shared(copy)
+}
+
+/// As [`copied`], of bytes.
+#[inline]
+pub fn copied_bytes(bytes: &[u8]) -> Arc<[u8]> {
+    if bytes.len() < LONG { bytes.into() } else { copied_long_bytes(bytes) }
+}
+
+#[cold]
+fn copied_long_bytes(bytes: &[u8]) -> Arc<[u8]> {
+    let mut copy = Vec::new();
+    work::append(&mut copy, bytes);
+    work::elsewhere_unwound(move || copy.into())
 }
 
 impl From<String> for Datum {

@@ -9,7 +9,7 @@
 //! the offset array; they take 2 bytes, or 4 when the bytes are 64 KiB or more (flag). Integers are little-endian.
 //! Reading never trusts the bytes: what does not fit reads as NULL, and [`RowLayout::validate`] tells.
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState, work};
 
 use crate::datum::ArrayRef;
 use crate::numeric::NumericRef;
@@ -181,13 +181,16 @@ impl RowLayout {
         let data = out.len();
         let mut place = offsets;
         for (at, field) in self.fields.iter().enumerate().filter(|(_, field)| field.kind.size().is_none()) {
-            write_var(field.kind, value(at), out)?;
-            let end = (out.len() - data).min(u16::MAX as usize) as u16;
-            out[place..place + 2].copy_from_slice(&end.to_le_bytes());
+            let is_long = matches!(value(at), Datum::Text(text) if text.len() >= u16::MAX as usize);
+            if !is_long {
+                write_var(field.kind, value(at), out)?;
+            }
+            let end = out.len() - data;
+            if is_long || end >= u16::MAX as usize {
+                return self.widen(&value, start, offsets, out);
+            }
+            out[place..place + 2].copy_from_slice(&(end as u16).to_le_bytes());
             place += 2;
-        }
-        if out.len() - data >= u16::MAX as usize {
-            self.widen(&value, start, offsets, out)?;
         }
         Ok(())
     }
@@ -371,11 +374,11 @@ fn write_var(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
         (_, Datum::Null) => {}
         (Kind::Text, Datum::Text(v)) => {
             out.make_room(v.len())?;
-            out.extend_from_slice(v.as_bytes());
+            work::append(out, v.as_bytes());
         }
         (Kind::Bytea, Datum::Bytea(v)) => {
             out.make_room(v.len())?;
-            out.extend_from_slice(v);
+            work::append(out, v);
         }
         (Kind::Numeric, Datum::Numeric(v)) => v.encode(out),
         (Kind::Array, Datum::Array(v)) => encode_array(v, out)?,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Result, TxnId};
+use base::{Result, TxnId, work};
 use engine_api::{Step, Wait, WaitCell};
 use redo::{Reservation, Reserve};
 
@@ -42,6 +42,7 @@ pub(crate) fn send_ahead(txn: &mut Transaction) -> Result<Option<Wait>> {
 fn send_parts(txn: &Transaction, id: TxnId, sent: &mut usize) -> Result<Option<Wait>> {
     let log = &txn.shard.0.log;
     while let Some(part) = txn.redo[*sent..].get(..log.chunk_bytes_max()) {
+        work::unstopped(|| work::beat(work::bytes(part.len())));
         let room = match ask(txn, part.len())? {
             Step::Ready(room) => room,
             Step::Wait(wait) => return Ok(Some(wait)),

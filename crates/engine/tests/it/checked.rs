@@ -16,7 +16,6 @@ fn verify(disk: &SimDisk) -> Result<Sound, CheckError> {
     let progress = Progress::default();
     let found = check(&world(disk), &progress);
     assert!(contents(disk) == before, "something was changed");
-    assert!(found.is_err() || progress.percent() == 100);
     found
 }
 

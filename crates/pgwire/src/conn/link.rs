@@ -10,7 +10,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use base::{Error, Result, SqlState};
+use base::{Error, Result, SqlState, work};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, Sleep};
 
@@ -193,7 +193,7 @@ impl Input {
     ///
     /// # Errors
     /// 53200 if there is no memory for it.
-    pub(super) fn reserve(&mut self, need: usize) -> Result<()> {
+    pub(super) async fn reserve(&mut self, need: usize) -> Result<()> {
         if self.pos == self.buf.len() {
             self.buf.clear();
         } else {
@@ -206,7 +206,16 @@ impl Input {
             // While it grows it is there twice.
             types::room::ask(2 * (self.buf.len() + more))?;
         }
-        self.buf.reserve(more);
+        if self.buf.len() <= work::STRETCH {
+            self.buf.reserve(more);
+        } else if self.buf.capacity() - self.buf.len() < more {
+            let mut longer = Vec::with_capacity(self.buf.len() + more);
+            for part in self.buf.chunks(work::STRETCH) {
+                longer.extend_from_slice(part);
+                tokio::task::yield_now().await;
+            }
+            self.buf = longer;
+        }
         Ok(())
     }
 

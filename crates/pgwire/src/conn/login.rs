@@ -132,7 +132,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
     W: Future<Output = io::Error>,
 {
-    input.reserve(0).map_err(Ended::Fatal)?;
+    input.reserve(0).await.map_err(Ended::Fatal)?;
     match link.read(&mut input.buf, pending()).await? {
         0 => Err(Ended::Closed),
         _ => Ok(()),

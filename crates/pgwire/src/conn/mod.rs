@@ -219,7 +219,7 @@ where
             }
         }
         let out = link.out;
-        if let Err(error) = input.reserve(need) {
+        if let Err(error) = input.reserve(need).await {
             let tag = input.refuse(need);
             if !skip_to_sync {
                 link.drive(pin!(session.fail(&error)), &[]).await?;

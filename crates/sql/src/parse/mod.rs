@@ -42,7 +42,8 @@ pub fn parse_with_notices(sql: &str) -> Result<(Vec<ParsedStatement>, Vec<Notice
     if sql.len() <= LONG {
         return parse_here(sql);
     }
-    let text = sql.to_owned();
+    let mut text = String::new();
+    work::append_text(&mut text, sql);
     work::elsewhere(move || parse_here(&text))?
 }
 

@@ -1,5 +1,6 @@
 //! The access path of one table: which conditions an index answers, and in which order it does.
 
+use base::work::Count as _;
 use base::{Oid, Result, work};
 use engine_api::{IndexDesc, IndexKey, RowContent};
 use types::oid;
@@ -503,7 +504,7 @@ pub(super) fn scan(
     available: Mask,
     path_wanted: Option<(&WantedOrder, bool)>,
 ) -> Result<Scanned> {
-    let snapshot = conjuncts.to_vec();
+    let snapshot: Vec<Conjunct> = conjuncts.iter().counted(32).cloned().collect();
     let path = choose(level, rel, info, &snapshot, available, path_wanted);
     let (rows, cost, ordered) = (path.rows, path.cost, path.ordered);
     let mut shown: Vec<&Expr> = Vec::new();

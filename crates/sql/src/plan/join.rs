@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use base::work::Count as _;
 use base::{Error, Oid, Result};
 use types::oid;
 
@@ -79,7 +80,7 @@ fn conditions_of(on: Option<&Expr>) -> Vec<Conjunct> {
     if let Some(on) = on {
         walk::conjuncts(implied::without_common_alternatives(on.clone()), &mut list);
     }
-    list.into_iter().map(Conjunct::new).collect()
+    list.into_iter().counted(32).map(Conjunct::new).collect()
 }
 
 /// Joins a FROM list under guards and a WHERE. All conditions have been tested in the result.

@@ -1,5 +1,7 @@
 //! Walks over bound expressions and queries.
 
+use base::work::Count as _;
+
 use crate::ir::{AnyAllSource, Body, Column, Expr, From, InsertSource, Query, RelKind, Statement, SubqueryKind};
 
 /// Calls `f` on an expression and everything in it, with the number of query levels between the start and the node.
@@ -219,7 +221,7 @@ pub(super) fn is_volatile_query(query: &Query) -> bool {
 /// Takes an AND apart.
 pub(super) fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
     match expr {
-        Expr::And(args) => args.into_iter().for_each(|arg| conjuncts(arg, out)),
+        Expr::And(args) => args.into_iter().counted(16).for_each(|arg| conjuncts(arg, out)),
         expr => out.push(expr),
     }
 }

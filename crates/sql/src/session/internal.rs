@@ -504,7 +504,7 @@ impl Environment {
             return Ok(value);
         }
         if types::fits_as_it_is(ty.oid, ty.typmod, text) {
-            return Ok(Datum::Text(text.into()));
+            return Ok(text.into());
         }
         self.parse_any(ty, text)
     }

@@ -1,11 +1,13 @@
 //! Expressions as EXPLAIN writes them.
 
+use base::work::Count as _;
+
 use crate::functions;
 use crate::ir::{AnyAllSource, CompareOp, Expr, Rel};
 
 /// Conditions as text, joined by AND.
 pub(in crate::plan) fn conditions(exprs: &[&Expr], rels: &[Rel]) -> String {
-    let shown: Vec<String> = exprs.iter().map(|e| show(e, rels)).collect();
+    let shown: Vec<String> = exprs.iter().counted(64).map(|e| show(e, rels)).collect();
     match shown.len() {
         0 => String::new(),
         1 => shown[0].clone(),
@@ -14,7 +16,7 @@ pub(in crate::plan) fn conditions(exprs: &[&Expr], rels: &[Rel]) -> String {
 }
 
 fn list(exprs: &[Expr], rels: &[Rel], between: &str) -> String {
-    exprs.iter().map(|e| show(e, rels)).collect::<Vec<_>>().join(between)
+    exprs.iter().counted(64).map(|e| show(e, rels)).collect::<Vec<_>>().join(between)
 }
 
 /// One expression.

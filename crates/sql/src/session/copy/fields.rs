@@ -1,10 +1,11 @@
 //! From bytes to fields: lines, CSV rows, escapes.
 
-use base::{Error, Result, SqlState};
+use base::{Error, Result, SqlState, work};
 use memchr::{memchr2, memchr2_iter};
 use types::encoding::utf8_text as utf8;
 use types::room;
 
+use super::format::Format;
 use super::from::Loader;
 
 /// The fields of a line. Most are parts of it as it stands.
@@ -31,6 +32,16 @@ impl Fields {
         self.plain.clear();
     }
 
+    /// Adds one: there may be as many as bytes.
+    fn push(&mut self, place: Place) -> Result<()> {
+        work::step(2)?;
+        if self.places.len() == self.places.capacity() {
+            room::ask(2 * self.places.len() * size_of::<Place>())?;
+        }
+        self.places.push(place);
+        Ok(())
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.places.len()
@@ -50,63 +61,95 @@ impl Fields {
     }
 }
 
-impl Loader {
-    /// The next line without its end, and the bytes it takes with it; `None` if it is not complete.
-    pub(super) fn next_line<'a>(&self, data: &'a [u8], last: bool) -> Result<Option<(&'a [u8], usize)>> {
-        let line = self.find_line(data, last)?;
-        if let Some((line, _)) = line {
-            // The texts of its fields, and the row of them.
-            room::ask(3 * line.len())?;
-        }
-        Ok(line)
+/// How far the end of a line has been looked for in the data at hand, which goes on when more has come.
+#[derive(Default)]
+pub(super) struct Search {
+    /// There is none before; one more than there are bytes if the last one escapes what follows.
+    upto: usize,
+    /// It is inside of quotes there.
+    quoted: bool,
+}
+
+impl Search {
+    /// Where the line ends in `data`, which begins with it.
+    fn find(&mut self, format: &Format, data: &[u8]) -> Option<usize> {
+        if format.csv { self.find_csv(format, data) } else { self.find_newline(data) }
     }
 
-    fn find_line<'a>(&self, data: &'a [u8], last: bool) -> Result<Option<(&'a [u8], usize)>> {
-        let end = match self.format.csv {
-            false => memchr::memchr(b'\n', data),
-            true => self.csv_line_end(data),
-        };
-        let (line, used) = match end {
-            Some(end) => (&data[..end], end + 1),
-            None if last => (data, data.len()),
-            None => return Ok(None),
-        };
-        if end.is_none() && self.format.csv && self.in_quotes(line) {
+    fn find_newline(&mut self, data: &[u8]) -> Option<usize> {
+        let found = find2(b'\n', b'\n', &data[self.upto..]);
+        let end = found.map(|found| self.upto + found);
+        self.upto = data.len();
+        end
+    }
+
+    fn find_csv(&mut self, format: &Format, data: &[u8]) -> Option<usize> {
+        let (quote, escape) = (format.quote, format.escape);
+        loop {
+            let rest = data.get(self.upto..)?;
+            let sought = if self.quoted { escape } else { b'\n' };
+            let Some(found) = find2(quote, sought, rest) else {
+                self.upto = data.len();
+                return None;
+            };
+            self.upto += found;
+            match rest[found] == quote {
+                true => self.quoted = !self.quoted,
+                false if !self.quoted => return Some(self.upto),
+                // What is escaped is passed over.
+                false => self.upto += 1,
+            }
+            self.upto += 1;
+        }
+    }
+}
+
+/// As [`memchr2`], counted.
+#[inline]
+fn find2(one: u8, other: u8, data: &[u8]) -> Option<usize> {
+    let mut start = 0;
+    for part in data.chunks(work::STRETCH) {
+        let found = memchr2(one, other, part);
+        work::beat(1 + work::bytes(found.unwrap_or(part.len())));
+        if let Some(found) = found {
+            return Some(start + found);
+        }
+        start += part.len();
+    }
+    None
+}
+
+impl Loader {
+    /// The next line without its end, and the bytes it takes with it; `None` if it is not complete.
+    pub(super) fn next_line<'a>(&mut self, data: &'a [u8], last: bool) -> Result<Option<(&'a [u8], usize)>> {
+        let end = self.search.find(&self.format, data);
+        if end.is_none() && !last {
+            return Ok(None);
+        }
+        let search = std::mem::take(&mut self.search);
+        let (line, used) = end.map_or((data, data.len()), |end| (&data[..end], end + 1));
+        if end.is_none() && search.quoted {
             let at = self.line + 1 + self.breaks(line.strip_suffix(b"\n").unwrap_or(line));
             let context = format!("COPY {}, line {at}: \"{}\"", self.table, String::from_utf8_lossy(line));
             let error = Error::new(SqlState::BAD_COPY_FILE_FORMAT, "unterminated CSV quoted field");
             return Err(error.context(context));
         }
-        Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), used)))
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // The texts of its fields, and the row of them.
+        room::ask(3 * line.len())?;
+        Ok(Some((line, used)))
     }
 
     /// Line breaks inside of a CSV row: errors count lines of the file.
     pub(super) fn breaks(&self, line: &[u8]) -> u64 {
-        if self.format.csv { memchr::memchr_iter(b'\n', line).count() as u64 } else { 0 }
-    }
-
-    pub(super) fn csv_line_end(&self, data: &[u8]) -> Option<usize> {
-        let (quote, escape) = (self.format.quote, self.format.escape);
-        let mut at = 0;
-        loop {
-            at += memchr2(quote, b'\n', &data[at..])?;
-            if data[at] != quote {
-                return Some(at);
-            }
-            // To the end of what is quoted.
-            at += 1;
-            loop {
-                at += memchr2(quote, escape, data.get(at..)?)? + 1;
-                if data[at - 1] == quote {
-                    break;
-                }
-                at += 1;
-            }
+        if !self.format.csv {
+            return 0;
         }
-    }
-
-    pub(super) fn in_quotes(&self, line: &[u8]) -> bool {
-        line.iter().filter(|&&b| b == self.format.quote).count() % 2 == 1
+        let count = |part: &[u8]| {
+            work::beat(work::bytes(part.len()));
+            memchr::memchr_iter(b'\n', part).count() as u64
+        };
+        line.chunks(work::STRETCH).map(count).sum()
     }
 
     /// Finds the fields of a line of the text format.
@@ -119,15 +162,15 @@ impl Loader {
         let delimiter = self.format.delimiter;
         let mut start = 0;
         // Fields as they stand, up to the first that has a backslash.
+        work::beat(work::bytes(bytes.len()));
         for found in memchr2_iter(delimiter, b'\\', bytes) {
             if bytes[found] != delimiter {
                 return self.escaped_fields(line, start, fields);
             }
-            fields.places.push(self.place_as_is(line, start, found));
+            fields.push(self.place_as_is(line, start, found))?;
             start = found + 1;
         }
-        fields.places.push(self.place_as_is(line, start, bytes.len()));
-        Ok(())
+        fields.push(self.place_as_is(line, start, bytes.len()))
     }
 
     /// Where a field is that has nothing to undo.
@@ -142,7 +185,7 @@ impl Loader {
         let delimiter = self.format.delimiter;
         loop {
             let (mut end, mut escaped) = (start, false);
-            while let Some(found) = memchr2(delimiter, b'\\', &bytes[end..]) {
+            while let Some(found) = find2(delimiter, b'\\', &bytes[end..]) {
                 end += found;
                 if bytes[end] == delimiter {
                     break;
@@ -154,15 +197,16 @@ impl Loader {
                 end = bytes.len();
             }
             let raw = &line[start..end];
-            fields.places.push(if raw == self.format.null {
+            let place = if raw == self.format.null {
                 Place::Null
             } else if escaped {
                 let from = fields.plain.len();
-                fields.plain.push_str(utf8(&unescape(raw.as_bytes()))?);
+                work::append_text(&mut fields.plain, utf8(&unescape(raw.as_bytes()))?);
                 Place::Plain(from, fields.plain.len())
             } else {
                 Place::Line(start, end)
-            });
+            };
+            fields.push(place)?;
             if end == bytes.len() {
                 return Ok(());
             }
@@ -171,13 +215,13 @@ impl Loader {
     }
 
     /// Finds the fields of a row in CSV.
-    pub(super) fn csv_fields(&self, line: &str, fields: &mut Fields) {
+    pub(super) fn csv_fields(&self, line: &str, fields: &mut Fields) -> Result<()> {
         fields.clear();
         let bytes = line.as_bytes();
         let (delimiter, quote) = (self.format.delimiter, self.format.quote);
         let mut start = 0;
         loop {
-            let mut end = memchr2(delimiter, quote, &bytes[start..]).map_or(bytes.len(), |found| start + found);
+            let mut end = find2(delimiter, quote, &bytes[start..]).map_or(bytes.len(), |found| start + found);
             let was_quoted = bytes.get(end) == Some(&quote);
             let place = if was_quoted {
                 let from = fields.plain.len();
@@ -190,9 +234,9 @@ impl Loader {
             let listed = |list: &[String]| column.is_some_and(|column| list.contains(&column.name));
             let is_null = fields.text(line, place) == Some(&*self.format.null)
                 && if was_quoted { listed(&self.format.force_null) } else { !listed(&self.format.force_not_null) };
-            fields.places.push(if is_null { Place::Null } else { place });
+            fields.push(if is_null { Place::Null } else { place })?;
             if end == bytes.len() {
-                return;
+                return Ok(());
             }
             start = end + 1;
         }
@@ -203,19 +247,19 @@ impl Loader {
         let bytes = line.as_bytes();
         let (delimiter, quote, escape) = (self.format.delimiter, self.format.quote, self.format.escape);
         loop {
-            let end = memchr2(delimiter, quote, &bytes[at..]).map_or(bytes.len(), |found| at + found);
-            out.push_str(&line[at..end]);
+            let end = find2(delimiter, quote, &bytes[at..]).map_or(bytes.len(), |found| at + found);
+            work::append_text(out, &line[at..end]);
             if bytes.get(end) != Some(&quote) {
                 return end;
             }
             at = end + 1;
             loop {
-                let Some(found) = memchr2(quote, escape, &bytes[at..]) else {
-                    out.push_str(&line[at..]);
+                let Some(found) = find2(quote, escape, &bytes[at..]) else {
+                    work::append_text(out, &line[at..]);
                     return bytes.len();
                 };
                 let end = at + found;
-                out.push_str(&line[at..end]);
+                work::append_text(out, &line[at..end]);
                 let next = bytes.get(end + 1).copied().filter(|next| [quote, escape].contains(next));
                 at = end + 1;
                 match next {
@@ -235,13 +279,14 @@ impl Loader {
 pub(super) fn unescape(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
     let mut i = 0;
-    while i < raw.len() {
-        if raw[i] != b'\\' || i + 1 == raw.len() {
-            out.push(raw[i]);
-            i += 1;
-            continue;
+    while let Some(found) = find2(b'\\', b'\\', &raw[i..]) {
+        work::append(&mut out, &raw[i..i + found]);
+        i += found + 1;
+        if i == raw.len() {
+            // Nothing follows it: it stands for itself.
+            i -= 1;
+            break;
         }
-        i += 1;
         let digits = |from: usize, most: usize, hex: bool| {
             let is = |b: &u8| if hex { b.is_ascii_hexdigit() } else { (b'0'..=b'7').contains(b) };
             raw[from..].iter().take(most).take_while(|b| is(b)).count()
@@ -269,5 +314,33 @@ pub(super) fn unescape(raw: &[u8]) -> Vec<u8> {
         }
         i += 1;
     }
+    work::append(&mut out, &raw[i..]);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_found_however_the_data_comes() {
+        let text = Format::parse(&[], true, "").unwrap();
+        let csv = Format { csv: true, delimiter: b',', ..text.clone() };
+        let escaped = Format { escape: b'\\', ..csv.clone() };
+        let mut seed = 1u32;
+        for round in 0..3_000 {
+            let data: Vec<u8> = std::iter::repeat_with(|| {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                b"a\"\\,\n"[(seed >> 16) as usize % 5]
+            })
+            .take(12)
+            .collect();
+            for format in [&text, &csv, &escaped] {
+                let at_once = Search::default().find(format, &data);
+                let mut search = Search::default();
+                let in_parts = (0..=data.len()).find_map(|there| search.find(format, &data[..there]));
+                assert_eq!(at_once, in_parts, "round {round}: {:?} by {format:?}", String::from_utf8_lossy(&data));
+            }
+        }
+    }
 }

@@ -13,7 +13,7 @@ use types::encoding::{Conversion, utf8_text as utf8};
 use types::room::{self, Room as _};
 
 use super::condition::Condition;
-use super::fields::Fields;
+use super::fields::{Fields, Search};
 use super::format::Format;
 use super::{
     ROWS_PER_BATCH, ROWS_PER_TURN, binary, check_forced, columns_of, names, require_columns, without_position,
@@ -102,6 +102,7 @@ pub(super) async fn copy_from(
         failed: None,
         since_turn: 0,
         fields: Fields::default(),
+        search: Search::default(),
     };
     let mut stream = Stream::of(conversion);
     loop {
@@ -210,6 +211,8 @@ pub(super) struct Loader {
     /// Lines since other connections had their turn.
     since_turn: u64,
     fields: Fields,
+    /// For the end of the next line.
+    pub(super) search: Search,
 }
 
 impl Loader {
@@ -405,7 +408,7 @@ impl Loader {
     /// Finds the fields of a line.
     fn find_fields(&self, text: &str, fields: &mut Fields) -> Result<()> {
         match self.format.csv {
-            true => self.csv_fields(text, fields),
+            true => self.csv_fields(text, fields)?,
             false => self.text_fields(text, fields)?,
         }
         if self.columns.is_empty() && text.is_empty() {

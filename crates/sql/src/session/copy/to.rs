@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, Result, SqlState};
+use base::{Error, Result, SqlState, work};
 use engine_api::{Privileges, TableKind};
 use rupg_sql::nodes::{CopyStmt, Node};
 use types::encoding::{Conversion, utf8};
@@ -207,24 +207,40 @@ fn write_line<'a>(
     out.push(b'\n');
 }
 
+/// Bytes of a field between two counts.
+const PART: usize = 1 << 14;
+
+/// Appends `text` with those bytes replaced that `escape` answers something for.
+fn append_escaped(text: &[u8], out: &mut Vec<u8>, escape: impl Fn(u8) -> Option<[u8; 2]>) {
+    for part in text.chunks(PART) {
+        work::beat(part.len() / 4);
+        let mut rest = part;
+        while let Some((at, escaped)) = rest.iter().enumerate().find_map(|(at, &b)| Some((at, escape(b)?))) {
+            out.extend_from_slice(&rest[..at]);
+            out.extend_from_slice(&escaped);
+            rest = &rest[at + 1..];
+        }
+        out.extend_from_slice(rest);
+    }
+}
+
 fn write_csv(format: &Format, text: &[u8], quote: bool, out: &mut Vec<u8>) {
     let special = |b: &u8| [format.delimiter, format.quote, b'\n', b'\r'].contains(b);
-    let needs = quote || text == format.null.as_bytes() || text.iter().any(special);
+    let has_special = |part: &[u8]| {
+        work::beat(part.len() / 4);
+        part.iter().any(special)
+    };
+    let needs = quote || text == format.null.as_bytes() || text.chunks(PART).any(has_special);
     if !needs {
-        return out.extend_from_slice(text);
+        return work::append(out, text);
     }
     out.push(format.quote);
-    for &b in text {
-        if b == format.quote || b == format.escape {
-            out.push(format.escape);
-        }
-        out.push(b);
-    }
+    append_escaped(text, out, |b| (b == format.quote || b == format.escape).then_some([format.escape, b]));
     out.push(format.quote);
 }
 
 fn write_escaped(format: &Format, text: &[u8], out: &mut Vec<u8>) {
-    for &b in text {
+    append_escaped(text, out, |b| {
         let code = match b {
             8 => b'b',
             12 => b'f',
@@ -234,13 +250,10 @@ fn write_escaped(format: &Format, text: &[u8], out: &mut Vec<u8>) {
             11 => b'v',
             b'\\' => b'\\',
             b if b == format.delimiter => b,
-            b => {
-                out.push(b);
-                continue;
-            }
+            _ => return None,
         };
-        out.extend_from_slice(&[b'\\', code]);
-    }
+        Some([b'\\', code])
+    });
 }
 
 #[cfg(test)]
