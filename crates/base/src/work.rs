@@ -266,6 +266,12 @@ fn append_many(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
+/// As [`append`], where nothing may be left half done: nothing stops it.
+#[inline]
+pub fn append_unstopped(out: &mut Vec<u8>, bytes: &[u8]) {
+    if bytes.len() <= STRETCH { out.extend_from_slice(bytes) } else { unstopped(|| append_many(out, bytes)) }
+}
+
 /// As [`append`], of text.
 #[inline]
 pub fn append_text(out: &mut String, text: &str) {

@@ -1,6 +1,6 @@
 //! A batch of rows as an engine hands them out: copied bytes, so that no guard outlives a call (rule R9).
 
-use base::{LayoutId, RowId};
+use base::{LayoutId, RowId, work};
 
 /// Bytes at which a batch is full.
 const FULL: usize = 1 << 20;
@@ -64,7 +64,7 @@ impl RowBatch {
     #[inline]
     pub fn push(&mut self, row: RowId, layout: LayoutId, tuple: &[u8]) {
         let start = u32::try_from(self.arena.len()).expect("a batch stays far below 4 GiB");
-        self.arena.extend_from_slice(tuple);
+        work::append_unstopped(&mut self.arena, tuple);
         self.rows.push(Slot { row, layout, start, len: tuple.len() as u32 });
     }
 

@@ -76,17 +76,8 @@ fn put(out: &mut Vec<u8>, mut value: u64) {
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
-    append(out, bytes);
-}
-
-/// Appends bytes that may be many. Nothing stops it: the change that is recorded is made.
-#[inline]
-pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
-    if bytes.len() <= work::STRETCH {
-        out.extend_from_slice(bytes);
-    } else {
-        work::unstopped(|| work::append(out, bytes));
-    }
+    // The change that is recorded is made.
+    work::append_unstopped(out, bytes);
 }
 
 /// How many bytes two tuples begin with in common, a stretch at a time.

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, Timestamp, TxnId};
+use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, Timestamp, TxnId, work};
 use engine_api::{
     Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView,
     MemoryKind, PreparedTransaction, RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step,
@@ -234,7 +234,7 @@ impl Transaction {
         let capacity = 4 * self.redo.len() + more;
         match self.shard.0.long_records.take(capacity) {
             Some(mut longer) => {
-                record::append(&mut longer, &self.redo);
+                work::append_unstopped(&mut longer, &self.redo);
                 self.redo = longer;
             }
             None => self.redo.reserve(capacity - self.redo.len()),
@@ -615,7 +615,7 @@ impl Transaction {
             let guard = pin();
             match handle.store.rows.newest(row, Some(own), &guard) {
                 Newest::Live(version) => {
-                    old.extend_from_slice(version.tuple);
+                    work::append_unstopped(old, version.tuple);
                     version.layout
                 }
                 _ => return Err(Error::internal(format!("update of row {row} that is not there"))),

@@ -18,7 +18,7 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use base::{CommandId, LayoutId, Timestamp, TxnId};
+use base::{CommandId, LayoutId, Timestamp, TxnId, work};
 
 use crate::epoch::Guard;
 use crate::memory::{Account, block_bytes};
@@ -88,6 +88,19 @@ fn memory_layout(size: usize) -> Layout {
     Layout::from_size_align(size, align_of::<Version>()).expect("a tuple is far below isize::MAX")
 }
 
+/// Copies what is long, a stretch at a time; nothing stops it.
+///
+/// # Safety
+/// There is room for `from` at `to`, which nobody else uses.
+#[cold]
+unsafe fn copy_counted(from: &[u8], to: NonNull<u8>) {
+    for (at, part) in from.chunks(work::STRETCH).enumerate() {
+        work::unstopped(|| work::beat(work::bytes(part.len())));
+        // SAFETY: the part lies as far behind `to` as in `from`.
+        unsafe { to.add(at * work::STRETCH).copy_from_nonoverlapping(NonNull::from(part).cast(), part.len()) };
+    }
+}
+
 impl PrivateVersion {
     /// Allocates a version of `writer`; `None` for the bytes makes a tombstone.
     pub fn undecided(writer: TxnId, command: CommandId, layout: LayoutId, tuple: Option<&[u8]>) -> PrivateVersion {
@@ -119,7 +132,11 @@ impl PrivateVersion {
             let Some(at) = NonNull::new(alloc(memory).cast::<Version>()) else { handle_alloc_error(memory) };
             at.write(version);
             let bytes = at.add(1).cast::<u8>();
-            bytes.copy_from_nonoverlapping(NonNull::from(tuple).cast(), tuple.len());
+            let (first, rest) = tuple.split_at(tuple.len().min(work::STRETCH));
+            bytes.copy_from_nonoverlapping(NonNull::from(first).cast(), first.len());
+            if !rest.is_empty() {
+                copy_counted(rest, bytes.add(first.len()));
+            }
             if behind {
                 bytes.add(tuple.len()).cast::<u32>().write_unaligned(layout.0);
             }
