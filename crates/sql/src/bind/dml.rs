@@ -176,12 +176,15 @@ impl<'a> Binder<'a, '_> {
                 let message = format!("cannot change sequence \"{name}\"");
                 Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
             }
-            Relation::System(relation, _) if relation.schema == "information_schema" => {
+            Relation::System(relation, _) if relation.name == "pg_settings" && verb == "update" => {
+                Err(Error::unsupported("UPDATE of \"pg_settings\" is not supported").hint("SET changes a setting."))
+            }
+            Relation::System(relation, _) if relation.is_view() => {
                 let why = "Views that do not select from a single table or view are not automatically updatable.";
                 Err(super::view::not_updatable(relation.name, verb, why))
             }
             Relation::System(relation, _) if !self.cx.identity.superuser => {
-                Err(crate::privileges::denied(crate::privileges::Class::Table, relation.name))
+                Err(crate::privileges::denied_on_system(relation))
             }
             Relation::System(relation, _) => {
                 let message = format!("permission denied: \"{}\" is a system catalog", relation.name);

@@ -1,8 +1,10 @@
 //! Folding of constants: immutable calls over constants become their value.
 //!
-//! Invariant: what would raise an error stays a call, so that it raises it when – and only if – it is evaluated.
+//! Invariant: what would raise an error stays a call, so that it raises it where it is evaluated; that there is one is noted, for
+//! `raise` to look whether the statement fails for it as a whole.
 
-use types::Datum;
+use base::{Error, Result};
+use types::{Datum, InputContext, OutputSettings, oid};
 
 use super::BindContext;
 use crate::functions::{Function, Volatility};
@@ -14,48 +16,82 @@ const FOLDED_MAX: usize = 4 << 10;
 /// A call, or its value if that is known.
 pub(super) fn call(cx: &BindContext<'_>, function: &'static Function, args: Vec<Expr>, ty: Ty, location: i32) -> Expr {
     if !cx.keeps_calls
-        && function.volatility == Volatility::Immutable
-        && args.iter().all(|a| matches!(a, Expr::Const(..)))
+        && let Some(value) = value_of_call(cx, function, &args)
+        && let Some(value) = settled(cx, value)
     {
-        let values: Vec<Datum> = args
-            .iter()
-            .map(|a| match a {
-                Expr::Const(value, _) => value.clone(),
-                _ => Datum::Null,
-            })
-            .collect();
-        if function.strict && values.iter().any(Datum::is_null) {
-            return Expr::Const(Datum::Null, ty);
-        }
-        if function.strict
-            && let Ok(value) = crate::functions::call(function, cx.eval, &values)
-            && crate::functions::weight(&value) <= FOLDED_MAX
-        {
-            return Expr::Const(value, ty);
-        }
+        return Expr::Const(value, ty);
     }
     Expr::Call { function, args, ty, location }
+}
+
+/// The value of an immutable call over constants.
+fn value_of_call(cx: &BindContext<'_>, function: &'static Function, args: &[Expr]) -> Option<Result<Datum>> {
+    if function.volatility != Volatility::Immutable || !function.strict {
+        return None;
+    }
+    let values: Option<Vec<Datum>> = args
+        .iter()
+        .map(|arg| match arg {
+            Expr::Const(value, _) => Some(value.clone()),
+            _ => None,
+        })
+        .collect();
+    let values = values?;
+    if values.iter().any(Datum::is_null) {
+        return Some(Ok(Datum::Null));
+    }
+    Some(crate::functions::call(function, cx.eval, &values))
+}
+
+/// A value that can be part of a plan; that there is an error instead is noted.
+fn settled(cx: &BindContext<'_>, value: Result<Datum>) -> Option<Datum> {
+    cx.failed.set(cx.failed.get() || value.is_err());
+    value.ok().filter(|value| crate::functions::weight(value) <= FOLDED_MAX)
 }
 
 /// A cast, or its value if that is known.
 pub(super) fn cast(cx: &BindContext<'_>, arg: Expr, ty: Ty, kind: CastKind, explicit: bool, location: i32) -> Expr {
     if let Expr::Const(value, from) = &arg
-        && (!cx.keeps_calls || from.oid == types::oid::UNKNOWN)
+        && (!cx.keeps_calls || from.oid == oid::UNKNOWN)
+        && let Some(value) = value_of_cast(value, from.oid, ty, kind, explicit)
+        && let Some(value) = settled(cx, value)
     {
-        if value.is_null() {
-            return Expr::Const(Datum::Null, ty);
-        }
-        match kind {
-            CastKind::Relabel => return Expr::Const(value.clone(), ty),
-            CastKind::Typmod => {
-                if let Ok(value) = types::apply_typmod(value.clone(), ty.oid, ty.typmod, explicit)
-                    && crate::functions::weight(&value) <= FOLDED_MAX
-                {
-                    return Expr::Const(value, ty);
-                }
-            }
-            CastKind::InOut | CastKind::ArrayElements(_) => {}
-        }
+        return Expr::Const(value, ty);
     }
     Expr::Cast { arg: Box::new(arg), ty, kind, explicit, location }
+}
+
+/// The value of a cast of a constant, if it depends on nothing else.
+fn value_of_cast(value: &Datum, from: base::Oid, ty: Ty, kind: CastKind, explicit: bool) -> Option<Result<Datum>> {
+    if value.is_null() {
+        return Some(Ok(Datum::Null));
+    }
+    match (kind, value) {
+        (CastKind::Relabel, _) => Some(Ok(value.clone())),
+        (CastKind::Typmod, _) => Some(types::apply_typmod(value.clone(), ty.oid, ty.typmod, explicit)),
+        (CastKind::InOut, Datum::Text(text)) if from == oid::TEXT && is_read_alike(ty.oid) => {
+            let settings = OutputSettings::default();
+            let input = InputContext { settings: &settings, now_micros: 0 };
+            Some(types::parse_text(ty.oid, ty.typmod, text, &input))
+        }
+        (CastKind::InOut | CastKind::ArrayElements(_), _) => None,
+    }
+}
+
+/// Whether a text says the same value of a type whatever the settings.
+fn is_read_alike(ty: base::Oid) -> bool {
+    [oid::INT2, oid::INT4, oid::INT8, oid::FLOAT4, oid::FLOAT8, oid::NUMERIC, oid::BOOL, oid::UUID].contains(&ty)
+}
+
+/// The error of what was to be folded and could not be.
+pub(super) fn error(cx: &BindContext<'_>, expr: &Expr) -> Option<Error> {
+    let value = match expr {
+        Expr::Call { function, args, .. } => value_of_call(cx, function, args),
+        Expr::Cast { arg, ty, kind, explicit, .. } => match &**arg {
+            Expr::Const(value, from) => value_of_cast(value, from.oid, *ty, *kind, *explicit),
+            _ => None,
+        },
+        _ => None,
+    };
+    value.and_then(Result::err)
 }

@@ -27,6 +27,7 @@ mod ordered_set;
 mod params;
 mod parts;
 mod permissions;
+mod raise;
 mod range_function;
 mod regtypes;
 mod resolve;
@@ -50,6 +51,7 @@ pub(crate) use group::window_parts;
 pub(crate) use json_rows::field_name;
 pub(crate) use view::{is_barrier, runs_as_invoker};
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
@@ -94,6 +96,8 @@ pub struct BindContext<'a> {
     pub param_types: Vec<Oid>,
     /// Immutable calls over constants stay calls: for showing an expression as it was written.
     pub keeps_calls: bool,
+    /// A call over constants failed.
+    failed: Cell<bool>,
     /// Whether more parameters than those may occur.
     pub infer_params: bool,
     /// What the relation names in a view's text mean, if that is asked for.
@@ -118,6 +122,7 @@ impl<'a> BindContext<'a> {
             eval,
             param_types,
             keeps_calls,
+            failed: Cell::new(false),
             infer_params,
             places: None,
             names_known: false,
@@ -268,7 +273,9 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
     binder.check_params(&statement)?;
     erase::statement(&mut statement);
     let (tables, refused) = (binder.tables, binder.refused);
-    let refused = refused.or_else(|| permissions::denied(&statement, cx));
+    // What cannot be planned is refused before whoever may not run the plan.
+    let refused = raise::error(&statement, cx).or(refused).or_else(|| permissions::denied(&statement, cx));
+    raise::drop_unread(&mut statement, cx);
     Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused })
 }
 

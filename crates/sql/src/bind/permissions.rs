@@ -14,10 +14,11 @@ use types::Datum;
 use super::{BindContext, visit};
 use crate::functions::SEQUENCE_STATE;
 use crate::ir::{
-    Body, Expr, Insert, InsertSource, MergeKind, Query, QueryOfView, Rel, RelKind, SetCall, Statement, ThroughViews,
-    ViewUse,
+    Body, Expr, Insert, InsertSource, MergeKind, Query, QueryOfView, Rel, RelKind, SetCall, Statement, Target,
+    ThroughViews, ViewUse,
 };
 use crate::privileges::{self, Who};
+use crate::system::SystemRelation;
 
 /// What a statement does to one range-table entry.
 struct Need {
@@ -32,6 +33,8 @@ struct Need {
     inserted: BTreeSet<usize>,
     /// Indexes of the columns that are updated.
     updated: BTreeSet<usize>,
+    /// Of a sample, the columns of the table that its columns are.
+    sampled: Vec<Option<usize>>,
 }
 
 /// Walks a statement and notes what it needs, in the order of its range tables.
@@ -44,7 +47,7 @@ struct Walk {
     /// In whose name what is met is done.
     role: Oid,
     /// Relations of the system's that are read, and in whose name.
-    secrets: Vec<(&'static str, Oid)>,
+    secrets: Vec<(&'static SystemRelation, Oid)>,
     /// Sequences whose state is read, and in whose name.
     sequences: Vec<(Oid, Oid)>,
 }
@@ -117,6 +120,7 @@ impl Walk {
         for (i, rel) in rels.iter().enumerate() {
             level.push(match &rel.kind {
                 RelKind::Table(info) => Some(self.add_need(Arc::new(info.desc.clone()), wanted(i))),
+                RelKind::Subquery { query, .. } if query.sample.is_some() => self.add_sampled(query, wanted(i)),
                 RelKind::Subquery { query, .. } => {
                     let whole = query.of_view.as_ref().filter(|of| of.is_whole);
                     let locked = |of: &QueryOfView| if of.is_locked { Privileges::UPDATE } else { Privileges::NONE };
@@ -124,7 +128,7 @@ impl Walk {
                 }
                 RelKind::System(system) => {
                     if privileges::is_secret(system.name) {
-                        self.secrets.push((system.name, self.role));
+                        self.secrets.push((system, self.role));
                     }
                     None
                 }
@@ -139,6 +143,19 @@ impl Walk {
         self.levels.push(level);
     }
 
+    /// A table of which a sample is taken: what is read of the sample is read of the table.
+    fn add_sampled(&mut self, query: &Query, wanted: Privileges) -> Option<usize> {
+        let RelKind::Table(info) = &query.rels.first()?.kind else { return None };
+        let locked = if query.locking.is_empty() { Privileges::NONE } else { Privileges::UPDATE };
+        let need = self.add_need(Arc::new(info.desc.clone()), wanted | locked);
+        let column = |target: &Target| match &target.expr {
+            Expr::Column(column) => Some(column.column),
+            _ => None,
+        };
+        self.needs[need].sampled = query.targets.iter().map(column).collect();
+        Some(need)
+    }
+
     fn add_need(&mut self, table: Arc<TableDesc>, wanted: Privileges) -> usize {
         self.needs.push(Need {
             table,
@@ -148,6 +165,7 @@ impl Walk {
             whole: false,
             inserted: BTreeSet::new(),
             updated: BTreeSet::new(),
+            sampled: Vec::new(),
         });
         self.needs.len() - 1
     }
@@ -174,6 +192,7 @@ impl Walk {
                 whole: false,
                 inserted: used.inserted.clone(),
                 updated: used.updated.clone(),
+                sampled: Vec::new(),
             };
             // In the order of PostgreSQL's range table: what is under a view comes last.
             self.needs.insert(if i == 0 { first } else { self.needs.len() }, need);
@@ -316,6 +335,14 @@ impl Walk {
         if let Body::Modify(statement) = &query.body {
             return self.statement(statement);
         }
+        if let Some(sample) = &query.sample {
+            // Its table is one of the level around it.
+            self.levels.push(Vec::new());
+            self.expr(&sample.percent);
+            sample.seed.iter().for_each(|seed| self.expr(seed));
+            self.levels.pop();
+            return;
+        }
         let before = self.role;
         if let Some(of) = &query.of_view {
             self.role = self.acting(&of.view);
@@ -351,7 +378,8 @@ impl Walk {
         if let Some(need) = self.need(level, rel) {
             need.wanted = need.wanted | Privileges::SELECT;
             match column {
-                Some(column) => drop(need.read.insert(column)),
+                Some(column) if need.sampled.is_empty() => drop(need.read.insert(column)),
+                Some(column) => need.read.extend(need.sampled.get(column).copied().flatten()),
                 None => need.whole = true,
             }
         }

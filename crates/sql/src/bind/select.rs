@@ -19,6 +19,7 @@ use super::visit::has_columns;
 use super::{Binder, Located, ResultColumn};
 use crate::functions::CastContext;
 use crate::ir::{Body, Expr, From, JoinKind, Locking, Query, QueryOfView, Rel, RelColumn, RelKind, Target, Ty};
+use crate::privileges;
 
 /// Queries in one statement.
 const MAX_QUERIES: usize = 10_000;
@@ -397,7 +398,15 @@ impl<'a> Binder<'a, '_> {
             RelKind::Cte { .. } | RelKind::WorkTable(_) => Some("a WITH query"),
             RelKind::Values => Some("VALUES"),
             RelKind::Join => Some("a join"),
-            RelKind::System(_) | RelKind::Window(_) => None,
+            RelKind::System(relation) => {
+                // Nobody can be granted it.
+                let relation = *relation;
+                if !self.cx.identity.superuser {
+                    self.refused.get_or_insert_with(|| privileges::denied_on_system(relation));
+                }
+                None
+            }
+            RelKind::Window(_) => None,
         };
         for table in tables {
             self.lock(table, TableLockMode::RowShare);

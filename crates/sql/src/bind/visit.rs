@@ -558,7 +558,7 @@ fn used_in<'q>(query: &'q Query, around: &mut Vec<&'q Query>, f: &mut dyn FnMut(
 }
 
 /// The queries directly inside of a query.
-fn subqueries<'q>(query: &'q Query, out: &mut Vec<&'q Query>) {
+pub(super) fn subqueries<'q>(query: &'q Query, out: &mut Vec<&'q Query>) {
     for rel in &query.rels {
         match &rel.kind {
             RelKind::Subquery { query, .. } => out.push(query),

@@ -2,7 +2,8 @@
 //!
 //! A scan of the text, far cheaper than parsing, takes out literals that stand where any value of the same type could
 //! stand: after an operator, in a VALUES list, in an IN list, around BETWEEN's AND. What steers binding stays: ORDER BY 1,
-//! LIMIT, type modifiers, typed literals (`date '…'`), arguments of functions. The rest of the text becomes the key of the
+//! LIMIT, type modifiers, typed literals (`date '…'`), arguments of functions; and a text in which an operator stands between two
+//! literals is left alone, as it is computed when it is bound. The rest of the text becomes the key of the
 //! statement cache, the literals become parameters.
 //! Invariant: binding the fingerprint with the literals' own types and running it with the literals as parameters gives what
 //! the text itself gives; where that is not certain there is no fingerprint.
@@ -57,6 +58,8 @@ enum Before {
     Operator,
     /// A comma or the opening parenthesis of a list.
     Item,
+    /// Another comma or opening parenthesis: an operator is a sign.
+    Open,
     /// IN
     In,
     /// VALUES
@@ -89,6 +92,9 @@ pub fn fingerprint(sql: &str) -> Option<Fingerprint> {
         parens: Vec::new(),
         before: Before::Other,
         in_values: false,
+        operator: 0,
+        literal: None,
+        after_constant: false,
     };
     let mut i = 0;
     while i < bytes.len() {
@@ -108,6 +114,12 @@ struct Scan<'a> {
     before: Before,
     /// Inside `VALUES (…), (…)`: a parenthesis after a comma is the next row.
     in_values: bool,
+    /// What the operator before is, if there is one.
+    operator: u8,
+    /// A literal, and the operator before it.
+    literal: Option<u8>,
+    /// An operator whose left side is a literal.
+    after_constant: bool,
 }
 
 impl Scan<'_> {
@@ -135,7 +147,7 @@ impl Scan<'_> {
                 let list = matches!(self.before, Before::In | Before::Values)
                     || (self.in_values && self.parens.is_empty() && self.before == Before::Item);
                 self.parens.push(if list { Paren::List } else { Paren::Other });
-                self.copy(i, i + 1, if list { Before::Item } else { Before::Other })
+                self.copy(i, i + 1, if list { Before::Item } else { Before::Open })
             }
             b')' => {
                 self.parens.pop()?;
@@ -146,12 +158,19 @@ impl Scan<'_> {
                     Some(paren) => *paren == Paren::List,
                     None => self.in_values,
                 };
-                self.copy(i, i + 1, if item { Before::Item } else { Before::Other })
+                self.copy(i, i + 1, if item { Before::Item } else { Before::Open })
             }
             b';' => self.sql[i + 1..].trim_start().is_empty().then_some(bytes.len()),
             b'=' | b'<' | b'>' | b'+' | b'-' | b'*' | b'/' | b'%' | b'|' | b'!' => {
                 // A sign before a number in a list: the number may be taken out, the sign stays.
-                self.copy(i, i + 1, Before::Operator)
+                let before = if self.before == Before::Open { Before::Other } else { Before::Operator };
+                let constant = match self.literal {
+                    Some(before) => before == 0 || closeness(c) > closeness(before),
+                    None => self.before == Before::Operator && self.after_constant,
+                };
+                let next = self.copy(i, i + 1, before);
+                (self.operator, self.after_constant) = (c, constant);
+                next
             }
             c if c.is_ascii_alphabetic() || c == b'_' || c >= 0x80 => self.word(i),
             _ => self.copy(i, i + 1, Before::Other),
@@ -161,6 +180,7 @@ impl Scan<'_> {
     fn copy(&mut self, start: usize, end: usize, before: Before) -> Option<usize> {
         self.text.push_str(&self.sql[start..end]);
         self.before = before;
+        (self.operator, self.literal, self.after_constant) = (0, None, false);
         Some(end)
     }
 
@@ -222,8 +242,14 @@ impl Scan<'_> {
         Some(())
     }
 
+    /// A literal has been read.
+    fn is_literal(&mut self) {
+        self.literal = Some(self.operator);
+        (self.operator, self.after_constant) = (0, false);
+    }
+
     fn string(&mut self, start: usize) -> Option<usize> {
-        if self.before == Before::Quoted {
+        if self.before == Before::Quoted || self.after_constant {
             return None;
         }
         let bytes = self.sql.as_bytes();
@@ -244,6 +270,7 @@ impl Scan<'_> {
             self.text.push_str(&self.sql[start..end]);
         }
         self.before = Before::Quoted;
+        self.is_literal();
         Some(end)
     }
 
@@ -251,6 +278,9 @@ impl Scan<'_> {
         let bytes = self.sql.as_bytes();
         let digits = |from: usize| from + bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
         let mut end = digits(start);
+        if self.after_constant {
+            return None;
+        }
         if self.before == Before::Operator && matches!(&self.sql[start..end], "2147483648" | "9223372036854775808") {
             // With a sign it is the least value of its type, and of that type.
             return None;
@@ -279,7 +309,18 @@ impl Scan<'_> {
             self.text.push_str(&self.sql[start..end]);
         }
         self.before = Before::Other;
+        self.is_literal();
         Some(end)
+    }
+}
+
+/// How close an operator binds.
+fn closeness(operator: u8) -> u8 {
+    match operator {
+        b'*' | b'/' | b'%' => 3,
+        b'+' | b'-' => 2,
+        b'|' => 1,
+        _ => 0,
     }
 }
 
@@ -326,6 +367,11 @@ mod tests {
             "select cast(a as numeric(10,2)) from t where a < $1",
             &["5"],
         );
+        check(
+            "select abs(-1) from t where abs(a) - 1 = 2",
+            "select abs(-1) from t where abs(a) - $1 = $2",
+            &["1", "2"],
+        );
         check("select * from t where a > 1.50 and b = 2", "select * from t where a > 1.50 and b = $1", &["2"]);
     }
 
@@ -342,6 +388,11 @@ mod tests {
             "select * from t where a = 1e5",
             "select * from t where a = 'x",
             "select * from t where a = -2147483648",
+            "select * from t where 1/0 = a",
+            "select * from t where a = 1/0",
+            "select a + 1/0 from t",
+            "select a from t where b = 'x' || 'y'",
+            "select a from t where b <> 1 + -2",
         ] {
             assert!(fingerprint(sql).is_none(), "{sql}");
         }

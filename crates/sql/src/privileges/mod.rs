@@ -13,6 +13,8 @@ pub mod shown;
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{AclItem, Catalog, CatalogObject, Privileges, TableDesc, TableKind, oids};
 
+use crate::system::SystemRelation;
+
 /// Kinds of objects as privileges know them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -261,39 +263,42 @@ pub fn denied(class: Class, name: &str) -> Error {
     Error::new(SqlState::INSUFFICIENT_PRIVILEGE, format!("permission denied for {} {name}", class.name()))
 }
 
-/// System relations that only superusers may read.
+/// System relations that only superusers may read; of views over a function that is the superusers' own, the function.
+const SECRET: [(&str, Option<&str>); 10] = [
+    ("pg_authid", None),
+    ("pg_config", Some("pg_config")),
+    ("pg_file_settings", Some("pg_show_all_file_settings")),
+    ("pg_hba_file_rules", Some("pg_hba_file_rules")),
+    ("pg_ident_file_mappings", Some("pg_ident_file_mappings")),
+    ("pg_largeobject", None),
+    ("pg_replication_origin_status", Some("pg_show_replication_origin_status")),
+    ("pg_statistic", None),
+    ("pg_statistic_ext_data", None),
+    ("pg_user_mapping", None),
+];
+
+/// Whether only superusers may read a system relation.
 pub fn is_secret(relation: &str) -> bool {
-    const SECRET: [&str; 7] = [
-        "pg_authid",
-        "pg_shadow",
-        "pg_statistic",
-        "pg_largeobject",
-        "pg_user_mapping",
-        "pg_hba_file_rules",
-        "pg_file_settings",
-    ];
-    SECRET.contains(&relation)
+    SECRET.iter().any(|(name, _)| *name == relation)
 }
 
 /// The refusal of a system relation that only superusers may read, and some of them whoever may read all data.
-pub fn hidden(catalog: &Catalog, who: Who, relation: &str) -> Option<Error> {
+pub fn hidden(catalog: &Catalog, who: Who, relation: &SystemRelation) -> Option<Error> {
     if roles::is_superuser(catalog, who.role) {
         return None;
     }
-    // Views over functions that are the superusers' own.
-    let function = match relation {
-        "pg_hba_file_rules" => Some("pg_hba_file_rules"),
-        "pg_file_settings" => Some("pg_show_all_file_settings"),
-        _ => None,
-    };
+    let (_, function) = SECRET.iter().find(|(name, _)| *name == relation.name)?;
     let may_read = roles::has_privileges_of(catalog, who, oids::ROLE_READ_ALL_DATA);
     match function {
         Some(function) if may_read => Some(denied(Class::Function, function)),
         _ if may_read => None,
-        _ => {
-            let noun = if function.is_some() || relation == "pg_shadow" { "view" } else { Class::Table.name() };
-            let message = format!("permission denied for {noun} {relation}");
-            Some(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
-        }
+        _ => Some(denied_on_system(relation)),
     }
+}
+
+/// The refusal of what nobody has granted on a system relation.
+#[cold]
+pub fn denied_on_system(relation: &SystemRelation) -> Error {
+    let noun = if relation.is_view() { "view" } else { Class::Table.name() };
+    Error::new(SqlState::INSUFFICIENT_PRIVILEGE, format!("permission denied for {noun} {}", relation.name))
 }

@@ -1,6 +1,7 @@
 //! Statements that are not planned: transaction control, settings, PREPARE, EXPLAIN, COPY, maintenance, and – through
 //! `ddl` – definitions.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use base::{Error, Result, Severity, SqlState};
@@ -229,9 +230,23 @@ fn command_name(node: &Node) -> String {
         Node::DropdbStmt(_) => return "DROP DATABASE".to_string(),
         Node::CreateSeqStmt(_) => return "CREATE SEQUENCE".to_string(),
         Node::AlterSeqStmt(_) => return "ALTER SEQUENCE".to_string(),
+        Node::DefineStmt(stmt) => return format!("CREATE {}", object_words(stmt.kind)),
+        Node::RepackStmt(_) => return "CLUSTER".to_string(),
+        Node::CreateOpClassStmt(_) => return "CREATE OPERATOR CLASS".to_string(),
+        Node::CreateOpFamilyStmt(_) => return "CREATE OPERATOR FAMILY".to_string(),
+        Node::CreateTableSpaceStmt(_) => return "CREATE TABLESPACE".to_string(),
+        Node::DropTableSpaceStmt(_) => return "DROP TABLESPACE".to_string(),
+        Node::CreateEventTrigStmt(_) => return "CREATE EVENT TRIGGER".to_string(),
+        Node::CreateForeignServerStmt(_) => return "CREATE SERVER".to_string(),
+        Node::CreateFdwStmt(_) => return "CREATE FOREIGN DATA WRAPPER".to_string(),
+        Node::CreatePLangStmt(_) => return "CREATE LANGUAGE".to_string(),
+        Node::CreateAmStmt(_) => return "CREATE ACCESS METHOD".to_string(),
+        Node::CompositeTypeStmt(_) | Node::CreateRangeStmt(_) => return "CREATE TYPE".to_string(),
         node => {
-            let debug = format!("{node:?}");
-            debug.split(['(', ' ', '{']).next().unwrap_or_default().to_string()
+            let mut word = FirstWord(String::new());
+            // It stops where the word ends: the rest may be long.
+            let _ = write!(word, "{node:?}");
+            word.0
         }
     };
     let mut words = String::new();
@@ -242,6 +257,17 @@ fn command_name(node: &Node) -> String {
         words.push(c.to_ascii_uppercase());
     }
     words
+}
+
+/// The first word of what is written, which ends there.
+struct FirstWord(String);
+
+impl std::fmt::Write for FirstWord {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let end = text.find(['(', ' ', '{']);
+        self.0.push_str(&text[..end.unwrap_or(text.len())]);
+        if end.is_none() { Ok(()) } else { Err(std::fmt::Error) }
+    }
 }
 
 /// The words for a kind of object, as command tags have them.
@@ -264,6 +290,30 @@ fn object_words(kind: ObjectType) -> &'static str {
         T::OBJECT_POLICY => "POLICY",
         T::OBJECT_ROLE => "ROLE",
         T::OBJECT_DATABASE => "DATABASE",
+        T::OBJECT_ACCESS_METHOD => "ACCESS METHOD",
+        T::OBJECT_CAST => "CAST",
+        T::OBJECT_COLLATION => "COLLATION",
+        T::OBJECT_CONVERSION => "CONVERSION",
+        T::OBJECT_EVENT_TRIGGER => "EVENT TRIGGER",
+        T::OBJECT_FDW => "FOREIGN DATA WRAPPER",
+        T::OBJECT_FOREIGN_SERVER => "SERVER",
+        T::OBJECT_FOREIGN_TABLE => "FOREIGN TABLE",
+        T::OBJECT_LANGUAGE => "LANGUAGE",
+        T::OBJECT_LARGEOBJECT => "LARGE OBJECT",
+        T::OBJECT_OPCLASS => "OPERATOR CLASS",
+        T::OBJECT_OPERATOR => "OPERATOR",
+        T::OBJECT_OPFAMILY => "OPERATOR FAMILY",
+        T::OBJECT_PUBLICATION => "PUBLICATION",
+        T::OBJECT_ROUTINE => "ROUTINE",
+        T::OBJECT_STATISTIC_EXT => "STATISTICS",
+        T::OBJECT_SUBSCRIPTION => "SUBSCRIPTION",
+        T::OBJECT_TABLESPACE => "TABLESPACE",
+        T::OBJECT_TRANSFORM => "TRANSFORM",
+        T::OBJECT_TSCONFIGURATION => "TEXT SEARCH CONFIGURATION",
+        T::OBJECT_TSDICTIONARY => "TEXT SEARCH DICTIONARY",
+        T::OBJECT_TSPARSER => "TEXT SEARCH PARSER",
+        T::OBJECT_TSTEMPLATE => "TEXT SEARCH TEMPLATE",
+        T::OBJECT_USER_MAPPING => "USER MAPPING",
         _ => "TABLE",
     }
 }

@@ -148,7 +148,7 @@ impl Writer<'_> {
     /// A catalog, or a view over some, that not everybody may read or see all of.
     fn catalog(&mut self) -> String {
         let schemas = self.schema_list();
-        match self.below(26) {
+        match self.below(30) {
             0 | 1 => format!("SELECT schemaname, tablename, attname, n_distinct, null_frac FROM pg_stats WHERE schemaname IN ({schemas}) AND tablename LIKE 't%'"),
             2 => "SELECT count(*) > 0 FROM pg_authid".to_owned(),
             3 => "SELECT count(*) > 0 FROM pg_group".to_owned(),
@@ -173,7 +173,24 @@ impl Writer<'_> {
             21 => format!("SELECT relname, relacl::text, relowner::regrole FROM pg_class WHERE relnamespace::regnamespace::text IN ({schemas}) AND relkind <> 'i'"),
             22 => "SELECT current_user, session_user, current_role, user, current_setting('is_superuser'), current_setting('role')".to_owned(),
             23 => "SELECT current_schema(), current_schemas(false)".to_owned(),
-            24 => format!("SELECT '{}'::regclass", self.relation().name),
+            24 => {
+                let relation = self.pick(&["pg_namespace", "pg_authid", "pg_class"]);
+                format!("SELECT count(*) FROM (SELECT 1 FROM {relation} LIMIT 1 FOR UPDATE) x")
+            }
+            25 => {
+                let view = self.pick(&[
+                    "pg_config",
+                    "pg_ident_file_mappings",
+                    "pg_replication_origin_status",
+                    "pg_statistic_ext_data",
+                ]);
+                format!("SELECT count(*) >= 0 FROM {view}")
+            }
+            26 => {
+                let view = self.pick(&["pg_views", "pg_tables", "pg_locks"]);
+                self.pick(&[format!("DELETE FROM {view}").as_str(), format!("INSERT INTO {view} DEFAULT VALUES").as_str()]).to_owned()
+            }
+            27 => format!("SELECT '{}'::regclass", self.relation().name),
             _ => format!("SELECT '{}'::regclass", self.relation().full()),
         }
     }

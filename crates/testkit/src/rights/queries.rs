@@ -89,7 +89,7 @@ impl Writer<'_> {
         let name = self.name_of(&relation);
         let (first, second) = (self.column(&relation), self.column(&relation));
         let filter = if self.once_in(2) { format!(" WHERE {}", self.condition(&relation, "x")) } else { String::new() };
-        match self.below(11) {
+        match self.below(12) {
             0 => format!("SELECT * FROM {name} x{filter}"),
             1 => format!("SELECT x::text FROM {name} x{filter}"),
             2 => format!("SELECT count(*) FROM {name} x{filter}"),
@@ -113,7 +113,16 @@ impl Writer<'_> {
                 format!("SELECT x.{first}, y.{column} FROM {name} x {join} {named} y ON x.id = y.id{filter}{lock}")
             }
             7 => format!("SELECT x.{first}, count(x.{second}) FROM {name} x{filter} GROUP BY x.{first}"),
-            8 => format!("SELECT x.{first}, row_number() OVER (ORDER BY x.id) FROM {name} x{filter}"),
+            8 => {
+                let relation = self.of_kind(&[Kind::Table]);
+                let (name, column) = (self.name_of(&relation), self.column(&relation));
+                let column = format!("x.{column}");
+                let target = self.pick(&["count(*)", &column, "x::text", "*", "1"]);
+                let lock =
+                    if target.starts_with("count") { "" } else { self.pick(&["", "", " FOR UPDATE", " FOR SHARE"]) };
+                format!("SELECT {target} FROM {name} x TABLESAMPLE BERNOULLI (100){lock}")
+            }
+            9 => format!("SELECT x.{first}, row_number() OVER (ORDER BY x.id) FROM {name} x{filter}"),
             _ => format!("SELECT x.{first}, x.{second} FROM {name} x{filter}"),
         }
     }
@@ -161,7 +170,8 @@ impl Writer<'_> {
             14..=16 => self.merge(),
             17 => {
                 let (change, select) = (self.change_with_rows(), self.select());
-                format!("WITH w AS ({change}) SELECT count(*) FROM w, ({select}) AS s")
+                // PostgreSQL asks for no rights on what lies under a UNION ALL of which only the number of rows is counted, unused.
+                format!("WITH w AS ({change}) SELECT count(s) FROM w, ({select}) AS s")
             }
             18 => format!("EXPLAIN {}", self.change_with_rows()),
             _ => self.truncate(),
