@@ -30,8 +30,27 @@ id! {
     Oid(u32)
 }
 id! {
-    /// A transaction while it runs. Unique in a cluster and never reused; 0 is "none".
+    /// A transaction while it runs. Unique in a cluster and never reused; 0 is "none". Its number, which no other transaction has,
+    /// stands above [`TxnId::PLACE_BITS`] bits that say where it is kept.
     TxnId(u64)
+}
+
+impl TxnId {
+    /// Bits below the number.
+    pub const PLACE_BITS: u32 = 14;
+    /// Bits of the number that a row version has room for.
+    const TAG_BITS: u32 = 31;
+
+    /// What its versions are marked with, and what `xmin` shows: the low bits of its number.
+    #[inline]
+    pub const fn tag(self) -> u32 {
+        (self.0 >> TxnId::PLACE_BITS) as u32 & ((1 << TxnId::TAG_BITS) - 1)
+    }
+
+    /// Its number as `xid8`: the low half is [`TxnId::tag`], the other one says how often the tags have begun anew.
+    pub const fn xid8(self) -> u64 {
+        (self.0 >> (TxnId::PLACE_BITS + TxnId::TAG_BITS)) << 32 | self.tag() as u64
+    }
 }
 id! {
     /// A commit timestamp. Per shard, order of timestamps = order of the log (rule R2). 0 precedes every commit.

@@ -23,7 +23,7 @@ impl Wakeup for Unwaited {
 type Rows = BTreeMap<u64, (u32, Vec<u8>)>;
 
 fn table(rows: Range<u64>, salt: u8) -> (Store, Table, Rows) {
-    let store = Store::new(StoreOptions { first_generation: 1, horizon: Timestamp(0), memory_limit: u64::MAX });
+    let store = Store::new(StoreOptions { horizon: Timestamp(0), memory_limit: u64::MAX });
     let table = store.new_table(Oid(7), Arc::new(NoIndexes));
     let (mut expected, guard) = (Rows::new(), pin());
     for row in rows.filter(|row| row % 5 != 3) {

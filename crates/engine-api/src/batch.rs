@@ -18,6 +18,7 @@ struct Slot {
     layout: LayoutId,
     start: u32,
     len: u32,
+    writer: u32,
 }
 
 /// One row of a [`RowBatch`].
@@ -27,6 +28,8 @@ pub struct BatchRow<'a> {
     pub row: RowId,
     /// The layout its bytes were written with.
     pub layout: LayoutId,
+    /// The transaction that wrote the version, as `xmin` shows it.
+    pub writer: u32,
     /// The tuple, or what a scan was asked for in its place ([`crate::RowContent`]).
     pub tuple: &'a [u8],
 }
@@ -62,10 +65,10 @@ impl RowBatch {
 
     /// Appends a copy of `tuple`.
     #[inline]
-    pub fn push(&mut self, row: RowId, layout: LayoutId, tuple: &[u8]) {
+    pub fn push(&mut self, row: RowId, layout: LayoutId, writer: u32, tuple: &[u8]) {
         let start = u32::try_from(self.arena.len()).expect("a batch stays far below 4 GiB");
         work::append_unstopped(&mut self.arena, tuple);
-        self.rows.push(Slot { row, layout, start, len: tuple.len() as u32 });
+        self.rows.push(Slot { row, layout, start, len: tuple.len() as u32, writer });
     }
 
     /// Number of rows.
@@ -83,7 +86,12 @@ impl RowBatch {
     pub fn row(&self, i: usize) -> BatchRow<'_> {
         let slot = self.rows[i];
         let start = slot.start as usize;
-        BatchRow { row: slot.row, layout: slot.layout, tuple: &self.arena[start..start + slot.len as usize] }
+        BatchRow {
+            row: slot.row,
+            layout: slot.layout,
+            writer: slot.writer,
+            tuple: &self.arena[start..start + slot.len as usize],
+        }
     }
 
     /// All rows in order.

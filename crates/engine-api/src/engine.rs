@@ -493,6 +493,15 @@ pub trait Txn: Send {
     /// Its id, once it has written or locked something.
     fn id(&self) -> Option<TxnId>;
 
+    /// Its id, which it gets now if it has none.
+    ///
+    /// # Errors
+    /// 53400 if too many transactions are active.
+    fn take_id(&mut self) -> Result<TxnId>;
+
+    /// Its id, once it has changed something, locked a row, or been asked for it ([`Txn::take_id`]).
+    fn shown_id(&self) -> Option<TxnId>;
+
     /// Its isolation level.
     fn isolation(&self) -> Isolation;
 

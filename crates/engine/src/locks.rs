@@ -195,7 +195,7 @@ impl Transaction {
             Found::Seen(_) if self.is_beyond_held(rows, row, own, mode, &guard) => Err(concurrent("update")),
             Found::Seen(version) => {
                 if changes(mode) {
-                    out.push(row, version.layout, version.tuple);
+                    out.push(row, version.layout, version.writer, version.tuple);
                 }
                 Ok(RowLockOutcome::Locked)
             }
@@ -214,7 +214,7 @@ impl Transaction {
             }
             Found::Other(version) => {
                 self.note(version.ts);
-                out.push(row, version.layout, version.tuple);
+                out.push(row, version.layout, version.writer, version.tuple);
                 Ok(RowLockOutcome::Moved)
             }
             Found::Gone(ts) => {

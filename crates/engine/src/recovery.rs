@@ -360,7 +360,7 @@ pub(crate) fn open(
     let manifest = manifest(world).map_err(image_error)?;
     remove_unnamed(&*world.disk, manifest.as_ref()).map_err(DriverError::Failed)?;
     let progress = &options.progress;
-    let store = StoreOptions { first_generation: 1, horizon: Timestamp(0), memory_limit: options.memory_limit };
+    let store = StoreOptions { horizon: Timestamp(0), memory_limit: options.memory_limit };
     let mut replay = Replay {
         store: Store::new(store),
         catalog: catalog::initial(),

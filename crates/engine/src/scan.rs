@@ -128,7 +128,7 @@ impl Scan for RowScan {
                 match read {
                     Read::Visible(version) => {
                         newest = newest.max(version.ts);
-                        out.push(row, version.layout, if tuples { version.tuple } else { &[] });
+                        out.push(row, version.layout, version.writer, if tuples { version.tuple } else { &[] });
                         taken += 1;
                     }
                     Read::Gone(ts) => newest = newest.max(ts),
@@ -215,7 +215,7 @@ impl IndexScan {
                     RowContent::Key => self.entries.key(at),
                     RowContent::Nothing => &[],
                 };
-                out.push(rows[at], version.layout, content);
+                out.push(rows[at], version.layout, version.writer, content);
                 !out.is_full()
             }
             Read::Gone(ts) => {

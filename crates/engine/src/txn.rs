@@ -103,6 +103,8 @@ pub(crate) struct Transaction {
     pub is_sealed: bool,
     /// Nothing of it is left, and nothing has begun since: a second end has nothing to do.
     is_over: bool,
+    /// It has said its id.
+    is_id_shown: bool,
     marks: Vec<Mark>,
     scratch: Vec<u8>,
     /// Keys before and after a change, while it is entered.
@@ -166,6 +168,7 @@ impl Transaction {
             finishing: None,
             is_sealed: false,
             is_over: false,
+            is_id_shown: false,
             core: None,
             token: None,
             held: None,
@@ -814,7 +817,7 @@ impl Transaction {
                         continue;
                     }
                 }
-                out.push(row, version.layout, version.tuple);
+                out.push(row, version.layout, version.writer, version.tuple);
             }
         }
         let is_one = rows.len() <= 1;
@@ -891,6 +894,18 @@ impl Txn for Transaction {
 
     fn id(&self) -> Option<TxnId> {
         self.core.as_ref().map(|c| c.id())
+    }
+
+    fn take_id(&mut self) -> Result<TxnId> {
+        self.start_writing()?;
+        self.is_id_shown = true;
+        self.core.as_ref().map(mvcc::Transaction::id).ok_or_else(|| Error::internal("a transaction without an id"))
+    }
+
+    fn shown_id(&self) -> Option<TxnId> {
+        let core = self.core.as_ref()?;
+        let shown = self.is_id_shown || !self.definitions.changes.is_empty() || core.has_rows();
+        shown.then(|| core.id())
     }
 
     fn isolation(&self) -> Isolation {
@@ -1043,7 +1058,7 @@ impl Txn for Transaction {
             let guard = pin();
             match handle.store.rows.read(row, &view, &guard) {
                 Read::Visible(version) => {
-                    out.push(row, version.layout, version.tuple);
+                    out.push(row, version.layout, version.writer, version.tuple);
                     if version.ts.0 != 0
                         && let Some(reads) = &self.reads
                     {
@@ -1217,6 +1232,7 @@ impl Txn for Transaction {
         self.look = Look::default();
         self.pace = Pace::default();
         self.is_sealed = false;
+        self.is_id_shown = false;
         (self.command, self.latest) = (CommandId(0), CommandId(0));
         self.gate = Lsn(0);
         self.definitions = Definitions::default();

@@ -37,9 +37,6 @@ pub(crate) struct Shared {
 /// How a store starts.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreOptions {
-    /// TxnIds of this run begin above all of runs with a lower generation. At least 1; raise it by 2^20 per start, or
-    /// past that of the largest TxnId in the log ([`Store::generation_after`]).
-    pub first_generation: u64,
     /// Commits up to here are loaded: the first view reads at it.
     pub horizon: Timestamp,
     /// Budget in bytes.
@@ -56,7 +53,7 @@ impl Store {
     pub fn new(options: StoreOptions) -> Store {
         Store {
             shared: Arc::new(Shared {
-                txns: TxnTable::new(options.first_generation),
+                txns: TxnTable::new(),
                 views: Views::new(options.horizon),
                 memory: Arc::new(Memory::new(options.memory_limit)),
                 locks: LockTable::new(),
@@ -68,13 +65,8 @@ impl Store {
         }
     }
 
-    /// A `first_generation` whose TxnIds are all above `txn`.
-    pub fn generation_after(txn: TxnId) -> u64 {
-        TxnTable::generation_of(txn) + 1
-    }
-
-    /// Recovery: all TxnIds from now on are greater than `last`, the largest in the log. REQUIRES that no transaction has
-    /// begun.
+    /// Recovery: the numbers of transactions are from now on greater than that of `last`, the largest in the log, by so much
+    /// that none comes again which a version had that was seen and is lost. REQUIRES that no transaction has begun.
     pub fn start_ids_after(&self, last: TxnId) {
         self.shared.txns.start_after(last);
     }

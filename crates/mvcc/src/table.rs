@@ -323,7 +323,7 @@ impl Table {
     pub(crate) fn stamp(&self, txn: TxnId, row: RowId, ts: Timestamp, guard: &Guard) {
         let mut next = self.directory.get(row, guard).and_then(|header| header.head(guard).newest);
         while let Some(version) = next.filter(|v| v.is_undecided_of(txn)) {
-            version.stamp(ts);
+            version.stamp(ts, txn);
             next = version.older(guard);
         }
     }

@@ -108,6 +108,11 @@ impl Transaction {
         self.log.iter().any(|e| matches!(e, Entry::Inserted { .. } | Entry::Wrote { .. }))
     }
 
+    /// Whether it has written or locked rows.
+    pub fn has_rows(&self) -> bool {
+        self.log.iter().any(|e| !matches!(e, Entry::TableLock { .. }))
+    }
+
     /// Its writes in order, one per version: the table, the row, and whether it was inserted here. A row can come more
     /// than once.
     pub fn writes(&self) -> impl Iterator<Item = (&Arc<Table>, RowId, bool)> + '_ {

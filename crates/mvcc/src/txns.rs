@@ -3,7 +3,8 @@
 //! Responsible for: TxnIds, slots, publication in O(1).
 //! Not responsible for: a transaction's writes and locks (`txn`).
 //!
-//! A TxnId is `generation << SLOT_BITS | slot`. A version of a running transaction names its TxnId; a reader looks into
+//! A TxnId is `number << SLOT_BITS | slot`. Numbers are given to slots in blocks, so that no two transactions have the same one
+//! and the counter of blocks is written seldom. A version of a running transaction names its TxnId; a reader looks into
 //! the slot. Publication stores one number there, and with it all versions of the transaction are committed at once.
 //!
 //! Interleaving to fear: a reader loads `begin` = undecided(t), is delayed, and looks into the slot when t is over and
@@ -18,11 +19,17 @@ use base::{Timestamp, TxnId};
 use crate::locks::table::WeakLocks;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-const SLOT_BITS: u32 = 14;
+const SLOT_BITS: u32 = TxnId::PLACE_BITS;
 const SLOTS: u32 = 1 << SLOT_BITS;
 const CHUNK: u32 = if cfg!(shuttle) { 8 } else { 256 };
 /// TxnIds stay below this: the lock word has four bits for modes beside the id, `begin` has one for the tag.
 const TXN_BITS: u32 = 59;
+/// Numbers that a slot takes at once.
+const BLOCK: u64 = 64;
+/// Numbers passed over at a start: those of commits that were seen and that a crash has lost.
+const SKIPPED: u64 = 1 << 16;
+/// PostgreSQL has no ordinary transaction with a lower number.
+const FIRST_TAG: u64 = 3;
 
 /// All slots are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +49,8 @@ pub(crate) struct Slot {
     /// The session it works for, 0 if none; for listing, and to know transactions of one session as one. Written before
     /// `id`.
     owner: AtomicU32,
-    generation: AtomicU64,
+    /// The number of its next transaction; a multiple of BLOCK: it takes the next block first. Written by who has the slot.
+    next: AtomicU64,
 }
 
 /// What a slot says about a transaction.
@@ -76,32 +84,50 @@ pub(crate) struct TxnTable {
     used: AtomicU32,
     /// Treiber stack of free slots: change count << 32 | slot + 1. The count defeats ABA.
     free: AtomicU64,
-    /// Read when a chunk of slots is made; set before the first one is ([`TxnTable::start_after`]).
-    first_generation: AtomicU64,
+    /// The next block of numbers.
+    next_block: AtomicU64,
+    /// What versions show that were loaded.
+    loaded: AtomicU32,
 }
 
 impl TxnTable {
-    pub fn new(first_generation: u64) -> TxnTable {
-        TxnTable {
+    pub fn new() -> TxnTable {
+        let table = TxnTable {
             chunks: [const { OnceLock::new() }; (SLOTS / CHUNK) as usize],
             used: AtomicU32::new(0),
             free: AtomicU64::new(0),
-            first_generation: AtomicU64::new(first_generation.max(1)),
-        }
+            next_block: AtomicU64::new(0),
+            loaded: AtomicU32::new(0),
+        };
+        table.start_after(TxnId(0));
+        table
     }
 
-    /// Makes all ids greater than `last`. REQUIRES that no transaction has begun.
+    /// Makes all numbers greater than that of `last`, and than those of transactions that nothing is left of. REQUIRES that no
+    /// transaction has begun.
     pub fn start_after(&self, last: TxnId) {
         base::invariant!(self.used.load(Ordering::Acquire) == 0, "ids move on while transactions run");
-        self.first_generation.fetch_max(TxnTable::generation_of(last) + 1, Ordering::AcqRel);
+        let number = ((last.0 >> SLOT_BITS) + SKIPPED).next_multiple_of(BLOCK);
+        self.next_block.fetch_max(number, Ordering::AcqRel);
+        self.loaded.store(TxnId(self.take_block() << SLOT_BITS).tag(), Ordering::Release);
+    }
+
+    /// The tag that versions show that were loaded: of no transaction.
+    #[inline]
+    pub fn tag_of_loaded(&self) -> u32 {
+        // Relaxed: set before anybody reads.
+        self.loaded.load(Ordering::Relaxed)
     }
 
     /// An id that no transaction before this call has exceeded.
     pub fn last_id(&self) -> TxnId {
-        let used = self.used.load(Ordering::Acquire);
-        let newest = (0..used).map(|index| self.at(index).generation.load(Ordering::Relaxed)).max();
-        let first = self.first_generation.load(Ordering::Acquire);
-        TxnId(newest.unwrap_or(first).max(first) << SLOT_BITS | u64::from(SLOTS - 1))
+        TxnId(self.next_block.load(Ordering::Acquire) << SLOT_BITS)
+    }
+
+    /// The first number of a block that is the caller's.
+    fn take_block(&self) -> u64 {
+        let block = self.next_block.fetch_add(BLOCK, Ordering::AcqRel);
+        if TxnId(block << SLOT_BITS).tag() == 0 { block + FIRST_TAG } else { block }
     }
 
     fn at(&self, index: u32) -> &Slot {
@@ -114,7 +140,7 @@ impl TxnTable {
                     weak: WeakLocks::default(),
                     next_free: AtomicU32::new(0),
                     owner: AtomicU32::new(0),
-                    generation: AtomicU64::new(self.first_generation.load(Ordering::Acquire)),
+                    next: AtomicU64::new(0),
                 })
                 .collect()
         });
@@ -129,11 +155,6 @@ impl TxnTable {
     pub fn each_used(&self, mut visit: impl FnMut(&Slot)) {
         let used = self.used.load(Ordering::SeqCst).min(SLOTS);
         (0..used).for_each(|index| visit(self.at(index)));
-    }
-
-    /// The generation in a TxnId.
-    pub fn generation_of(txn: TxnId) -> u64 {
-        txn.0 >> SLOT_BITS
     }
 
     /// The session that a running transaction works for; 0 if none.
@@ -153,8 +174,13 @@ impl TxnTable {
     pub fn begin(&self, owner: u32) -> Result<TxnId, TooManyTransactions> {
         let index = self.take_slot()?;
         let slot = self.at(index);
-        let generation = slot.generation.fetch_add(1, Ordering::Relaxed);
-        let id = TxnId(generation << SLOT_BITS | u64::from(index));
+        // Relaxed: whoever had the slot before has left it through `free`.
+        let number = match slot.next.load(Ordering::Relaxed) {
+            end if end % BLOCK == 0 => self.take_block(),
+            number => number,
+        };
+        slot.next.store(number + 1, Ordering::Relaxed);
+        let id = TxnId(number << SLOT_BITS | u64::from(index));
         base::invariant!(id.0 >> TXN_BITS == 0, "transaction ids fit their field");
         slot.waited.store(false, Ordering::Relaxed);
         slot.owner.store(owner, Ordering::Relaxed);

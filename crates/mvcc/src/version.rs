@@ -10,7 +10,8 @@
 //! - **I1** A pointer found in a row header or in `older` of a reachable version is null or points at a live version:
 //!   a version is retired only after it is unlinked, exactly once, and freed only when no guard pinned before its
 //!   retirement is left.
-//! - **I2** `written`, `shape` and the bytes are written while the version is private and never after.
+//! - **I2** `shape` and the bytes are written while the version is private and never after; `written` is, and once more by
+//!   the writer, before it stamps `begin`.
 //! - **I3** An allocation is a `Version`, the tuple's bytes and, if `shape` says so, the four bytes of the layout's number,
 //!   aligned as `Version`; pointers to it keep the provenance of the whole: they are never made from a `&Version`.
 
@@ -23,7 +24,7 @@ use base::{CommandId, LayoutId, Timestamp, TxnId, work};
 use crate::epoch::Guard;
 use crate::memory::{Account, block_bytes};
 use crate::prefetch;
-use crate::sync::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Set in `begin` while the writer is undecided; the rest is its TxnId.
 const UNDECIDED: u64 = 1 << 63;
@@ -48,8 +49,9 @@ pub(crate) struct Version {
     begin: AtomicU64,
     /// The next older version. Changed under the row's exclusive lock only, Release; readers load Acquire.
     older: AtomicPtr<Version>,
-    /// The command, or'ed with TOMBSTONE.
-    written: u32,
+    /// The command while `begin` names the writer, and the writer's [`TxnId::tag`] once that is stamped, 0 if the version
+    /// was loaded; or'ed with TOMBSTONE, which never changes.
+    written: AtomicU32,
     /// Length of the tuple, or'ed with LAYOUT_BEHIND.
     shape: u32,
 }
@@ -122,7 +124,7 @@ impl PrivateVersion {
         let version = Version {
             begin: AtomicU64::new(begin),
             older: AtomicPtr::new(std::ptr::null_mut()),
-            written: command.0 & COMMANDS_MAX | deleted,
+            written: AtomicU32::new(command.0 & COMMANDS_MAX | deleted),
             shape: len.expect("a tuple is shorter than 2 GiB") | if behind { LAYOUT_BEHIND } else { 0 },
         };
         let memory = memory_layout(version.size());
@@ -260,9 +262,22 @@ impl<'g> VersionRef<'g> {
         self.get().begin.load(Ordering::Relaxed) == UNDECIDED | writer.0
     }
 
-    /// Gives it its commit timestamp. REQUIRES that the caller is its writer, after publication.
-    pub fn stamp(self, ts: Timestamp) {
-        self.get().begin.store(ts.0, Ordering::Release);
+    /// Gives it its commit timestamp, and the tag of its writer. REQUIRES that the caller is its writer, after publication.
+    pub fn stamp(self, ts: Timestamp, writer: TxnId) {
+        let version = self.get();
+        // Nobody else writes here. Relaxed: whoever finds the timestamp in `begin` finds the tag.
+        let deleted = version.written.load(Ordering::Relaxed) & TOMBSTONE;
+        version.written.store(writer.tag() | deleted, Ordering::Relaxed);
+        version.begin.store(ts.0, Ordering::Release);
+    }
+
+    /// The tag of the transaction that wrote it; 0 if it was loaded.
+    #[inline]
+    pub fn writer_tag(self) -> u32 {
+        match self.begin() {
+            Begin::Undecided(writer) => writer.tag(),
+            Begin::Committed(_) | Begin::Aborted => self.get().written.load(Ordering::Relaxed) & COMMANDS_MAX,
+        }
     }
 
     /// Marks it undone. REQUIRES that the caller is its writer. Comes before the unlinking, so that a reader which
@@ -271,8 +286,9 @@ impl<'g> VersionRef<'g> {
         self.get().begin.store(ABORTED, Ordering::Release);
     }
 
+    /// The command that wrote it. REQUIRES that it is not stamped and the caller acts for its writer.
     pub fn command(self) -> CommandId {
-        CommandId(self.get().written & COMMANDS_MAX)
+        CommandId(self.get().written.load(Ordering::Relaxed) & COMMANDS_MAX)
     }
 
     pub fn layout(self) -> LayoutId {
@@ -285,7 +301,7 @@ impl<'g> VersionRef<'g> {
     }
 
     pub fn is_tombstone(self) -> bool {
-        self.get().written & TOMBSTONE != 0
+        self.get().written.load(Ordering::Relaxed) & TOMBSTONE != 0
     }
 
     /// The tuple; empty for a tombstone.
@@ -315,8 +331,10 @@ impl<'g> VersionRef<'g> {
         let tuple = if self.is_tombstone() { None } else { Some(self.bytes()) };
         let copy = PrivateVersion::committed(ts, self.layout(), tuple);
         // SAFETY: private, so alive.
+        let made = unsafe { copy.0.as_ref() };
         // Relaxed: whoever links the copy publishes it.
-        unsafe { copy.0.as_ref() }.older.store(self.get().older.load(Ordering::Acquire), Ordering::Relaxed);
+        made.older.store(self.get().older.load(Ordering::Acquire), Ordering::Relaxed);
+        made.written.store(self.get().written.load(Ordering::Relaxed), Ordering::Relaxed);
         Some(copy)
     }
 

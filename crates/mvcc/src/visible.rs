@@ -39,6 +39,8 @@ pub struct ReadVersion<'g> {
     pub ts: Timestamp,
     /// Versions of the row had different index keys: an index scan must compare the key of `tuple` with the entry's.
     pub keys_diverged: bool,
+    /// The tag of the transaction that wrote it: `xmin`.
+    pub writer: u32,
 }
 
 /// What a view sees of a row.
@@ -95,12 +97,17 @@ fn decide(version: VersionRef<'_>, txns: &TxnTable) -> Decided {
     }
 }
 
-fn found<'g>(version: VersionRef<'g>, ts: Timestamp, head: &Head<'_>) -> Option<ReadVersion<'g>> {
+#[inline(always)]
+fn found<'g>(version: VersionRef<'g>, ts: Timestamp, head: &Head<'_>, txns: &TxnTable) -> Option<ReadVersion<'g>> {
     (!version.is_tombstone()).then(|| ReadVersion {
         layout: version.layout(),
         tuple: version.bytes(),
         ts,
         keys_diverged: head.diverged,
+        writer: match version.writer_tag() {
+            0 => txns.tag_of_loaded(),
+            tag => tag,
+        },
     })
 }
 
@@ -129,7 +136,7 @@ pub(crate) fn read<'g>(header: &RowHeader, view: &View, txns: &TxnTable, guard: 
             Decided::Never => None,
         };
         if let Some(ts) = seen {
-            return found(version, ts, &head).map_or(Read::Gone(ts), Read::Visible);
+            return found(version, ts, &head, txns).map_or(Read::Gone(ts), Read::Visible);
         }
         next = version.older(guard);
     }
@@ -152,7 +159,7 @@ pub(crate) fn newest<'g>(header: &RowHeader, own: Option<TxnId>, txns: &TxnTable
             Decided::Never => None,
         };
         if let Some(ts) = decided {
-            let decided = found(version, ts, &head);
+            let decided = found(version, ts, &head, txns);
             return match (undecided, decided) {
                 (Some(holder), decided) => Newest::Undecided { holder, decided },
                 (None, Some(live)) => Newest::Live(live),

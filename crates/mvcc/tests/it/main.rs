@@ -17,3 +17,5 @@ mod support;
 mod tables;
 #[cfg(not(shuttle))]
 mod visibility;
+#[cfg(not(shuttle))]
+mod writers;

@@ -90,11 +90,16 @@ impl Shard {
     }
 
     fn see(&self, row: RowId) -> u8 {
+        self.see_with_writer(row).0
+    }
+
+    /// The number, and the tag of the transaction that wrote it.
+    fn see_with_writer(&self, row: RowId) -> (u8, u32) {
         let token = self.w.store.begin_view();
         let view = View { read_ts: token.read_ts(), own: None, command: CommandId(0) };
         let guard = pin();
         let Read::Visible(version) = self.w.table.read(row, &view, &guard) else { panic!("must be seen at {view:?}") };
-        let seen = version.tuple[0];
+        let seen = (version.tuple[0], version.writer);
         drop(guard);
         self.w.store.end_view(token);
         seen
@@ -141,6 +146,37 @@ fn increments_are_not_lost_and_readers_always_see_one() {
         writers.into_iter().for_each(|writer| writer.join().unwrap());
         reader.join().unwrap();
         assert_eq!(shard.see(row), 2);
+    });
+}
+
+/// Before a version is stamped its writer stands in it, and where the command stood stands its writer's tag after: a reader that
+/// looks meanwhile is told the one or the other, and both are the same.
+#[test]
+fn a_reader_is_told_who_wrote_what_it_sees() {
+    run(|| {
+        let shard = Shard::new();
+        let row = shard.counter();
+        let told = Arc::new(Mutex::new(vec![shard.see_with_writer(row)]));
+        let writer = {
+            let (shard, told) = (shard.clone(), told.clone());
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    let mut txn = shard.w.begin();
+                    assert_eq!(shard.lock(&mut txn, row, RowLockMode::NoKeyUpdate), GRANTED);
+                    shard.add(&mut txn, row);
+                    let value = told.lock().unwrap().len() as u8;
+                    told.lock().unwrap().push((value, txn.id().tag()));
+                    shard.commit(txn);
+                }
+            })
+        };
+        for _ in 0..3 {
+            let seen = shard.see_with_writer(row);
+            assert_eq!(told.lock().unwrap()[seen.0 as usize], seen);
+            shard.w.compact();
+        }
+        writer.join().unwrap();
+        assert_eq!(shard.see_with_writer(row), told.lock().unwrap()[2]);
     });
 }
 

@@ -43,7 +43,7 @@ impl World {
     }
 
     pub fn with_indexes(indexes: Arc<dyn RowGarbage>) -> World {
-        let options = StoreOptions { first_generation: 1, horizon: Timestamp(1), memory_limit: 1 << 40 };
+        let options = StoreOptions { horizon: Timestamp(1), memory_limit: 1 << 40 };
         let store = Store::new(options);
         let table = Arc::new(store.new_table(Oid(16384), indexes));
         World { store, table, clock: AtomicU64::new(1) }

@@ -27,6 +27,8 @@ fn unused() -> ! {
 impl Txn for NoTxn {
     fn engine(&self) -> &dyn Engine { unused() }
     fn id(&self) -> Option<TxnId> { unused() }
+    fn take_id(&mut self) -> Result<TxnId> { unused() }
+    fn shown_id(&self) -> Option<TxnId> { unused() }
     fn isolation(&self) -> Isolation { unused() }
     fn has_view(&self) -> bool { unused() }
     fn catalog(&self) -> Arc<Catalog> { unused() }

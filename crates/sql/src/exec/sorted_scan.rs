@@ -143,7 +143,7 @@ impl Source for Tuples {
             return None;
         }
         let row = self.scan.tuple()?;
-        self.rows.push(row.row, row.layout, row.tuple);
+        self.rows.push(row.row, row.layout, row.writer, row.tuple);
         // With its place in the batch, and that of its key.
         Some(row.tuple.len() + 24 + if self.distinct.is_some() { 24 } else { 0 })
     }
@@ -183,7 +183,7 @@ impl Source for Tuples {
         let mut kept = RowBatch::new();
         for Kept { row, .. } in rows {
             let row = self.rows.row(*row as usize);
-            kept.push(row.row, row.layout, row.tuple);
+            kept.push(row.row, row.layout, row.writer, row.tuple);
         }
         self.rows = kept;
     }

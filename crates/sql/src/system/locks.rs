@@ -40,7 +40,7 @@ fn tuple_mode(mode: RowLockMode) -> TableLockMode {
 fn virtual_id(lock: &LockRow) -> String {
     // A prepared transaction has no session.
     let session = if lock.session == 0 { -1 } else { i64::from(lock.session) };
-    format!("{session}/{}", lock.txn.0 & 0xffff_ffff)
+    format!("{session}/{}", lock.txn.tag())
 }
 
 fn pid(lock: &LockRow) -> Datum {
@@ -48,7 +48,7 @@ fn pid(lock: &LockRow) -> Datum {
 }
 
 fn xid(txn: TxnId) -> Datum {
-    Datum::Oid(txn.0 as u32)
+    Datum::Oid(txn.tag())
 }
 
 /// The catalog that lists an object that is no relation, and whether it is of all databases.
