@@ -24,4 +24,5 @@ pub mod session;
 pub mod statistics;
 mod stored;
 pub mod system;
+mod system_column;
 mod thread;

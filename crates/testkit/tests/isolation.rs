@@ -123,6 +123,11 @@ fn deferred() {
     compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/deferred.txt"), level));
 }
 
+#[test]
+fn places() {
+    compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/places.txt"), level));
+}
+
 /// Each of the four row locks against each other: granted at once or not.
 #[test]
 fn row_locks_conflict_as_in_the_table() {

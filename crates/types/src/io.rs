@@ -6,11 +6,13 @@
 //! vectors of the catalog, which PostgreSQL writes and refuses to read.
 
 mod binary;
+mod counted;
 mod float;
 pub(crate) mod long_number;
 
 pub(crate) use binary::{Input, take};
 pub use binary::{LEFT_OVER, read_binary};
+pub use counted::{tid, tid_parts, xid8, xid8_number};
 pub use float::{parse_float4, parse_float8, write_float4, write_float8};
 
 use base::work::{self, Count};
@@ -43,7 +45,9 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         oid::INT2 => Datum::Int2(parse_int(text, "smallint")?),
         oid::INT4 => Datum::Int4(parse_int(text, "integer")?),
         oid::INT8 => Datum::Int8(parse_int(text, "bigint")?),
-        oid::XID | oid::CID => Datum::Oid(parse_xid(text)),
+        oid::XID | oid::CID => Datum::Oid(counted::parse_xid(text)),
+        oid::XID8 => counted::parse_xid8(text),
+        oid::TID => counted::parse_tid(text)?,
         ty if oid::is_oid_like(ty) => Datum::Oid(parse_oid(text)?),
         oid::FLOAT4 => Datum::Float4(parse_float4(text)?),
         oid::FLOAT8 => Datum::Float8(parse_float8(text)?),
@@ -100,6 +104,8 @@ pub fn write_text(value: DatumRef<'_>, ty: Oid, settings: &OutputSettings, out: 
         DatumRef::Bool(v) => out.push(if v { b't' } else { b'f' }),
         DatumRef::Int2(v) => write_int(v as i64, out),
         DatumRef::Int4(v) => write_int(v as i64, out),
+        DatumRef::Int8(v) if ty == oid::TID => counted::write_tid(v, out),
+        DatumRef::Int8(v) if ty == oid::XID8 => counted::write_xid8(v, out),
         DatumRef::Int8(v) => write_int(v, out),
         DatumRef::Oid(v) if ty == oid::REGTYPE && oid::type_info(Oid(v)).is_some() => {
             out.extend_from_slice(oid::format_type(Oid(v), -1).as_bytes());
@@ -149,6 +155,12 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
         DatumRef::Bool(v) => out.push(v as u8),
         DatumRef::Int2(v) => out.extend_from_slice(&v.to_be_bytes()),
         DatumRef::Int4(v) | DatumRef::Date(v) => out.extend_from_slice(&v.to_be_bytes()),
+        DatumRef::Int8(v) if ty == oid::TID => {
+            let (block, offset) = counted::tid_parts(v);
+            out.extend_from_slice(&block.to_be_bytes());
+            out.extend_from_slice(&offset.to_be_bytes());
+        }
+        DatumRef::Int8(v) if ty == oid::XID8 => out.extend_from_slice(&counted::xid8_number(v).to_be_bytes()),
         DatumRef::Int8(v) | DatumRef::Time(v) | DatumRef::Timestamp(v) | DatumRef::TimestampTz(v) => {
             out.extend_from_slice(&v.to_be_bytes());
         }
@@ -210,18 +222,6 @@ fn char_text(byte: u8) -> Datum {
         0x80.. => Datum::text(&format!("\\{byte:03o}")),
         byte => Datum::text((byte as char).encode_utf8(&mut [0; 4])),
     }
-}
-
-/// A transaction or command id: the digits that the text begins with, as C's `strtoul` takes them.
-fn parse_xid(text: &str) -> u32 {
-    let t = trim(text);
-    let (negative, digits) = match t.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, t.strip_prefix('+').unwrap_or(t)),
-    };
-    let digits = digits.bytes().take_while(u8::is_ascii_digit);
-    let value = digits.fold(0u32, |n, b| n.wrapping_mul(10).wrapping_add((b - b'0') as u32));
-    if negative { value.wrapping_neg() } else { value }
 }
 
 fn clip(text: &str, bytes: usize) -> &str {

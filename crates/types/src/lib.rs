@@ -30,6 +30,7 @@ pub mod user;
 pub use cmp::{abbreviate, compare, compare_as, hash_as, hash_datum};
 pub use datum::{Array, ArrayRef, Datum, DatumRef, Interval, shared};
 pub use io::{LEFT_OVER, is_sent_as_text, parse_text, plain_int, read_binary, write_binary, write_text};
+pub use io::{tid, tid_parts, xid8, xid8_number};
 pub use key::{decode_key, encode_key, key_says_all, split_key};
 pub use numeric::{Numeric, NumericRef, NumericSum};
 pub use oid::{TypeInfo, all_types, array_of, element_of, format_type, type_by_name, type_info};

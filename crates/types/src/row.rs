@@ -50,6 +50,8 @@ enum Kind {
     Bytea,
     Numeric,
     Array,
+    /// A `tid` or an `xid8`. Among what varies: where tables were made before there were values of these types, they stand there.
+    Counted,
     Record,
 }
 
@@ -73,6 +75,7 @@ impl Kind {
             oid::BYTEA => Kind::Bytea,
             oid::NUMERIC => Kind::Numeric,
             oid::RECORD => Kind::Record,
+            oid::TID | oid::XID8 => Kind::Counted,
             ty if oid::element_of(ty).is_some() => Kind::Array,
             ty if ty.0 >= user::FIRST_OID => Kind::of_user_type(ty),
             _ => Kind::Text,
@@ -97,7 +100,7 @@ impl Kind {
             Kind::Int8 | Kind::Float8 | Kind::Time | Kind::Timestamp | Kind::TimestampTz | Kind::Enum => 8,
             Kind::TimeTz => 12,
             Kind::Interval | Kind::Uuid => 16,
-            Kind::Text | Kind::Bytea | Kind::Numeric | Kind::Array | Kind::Record => return None,
+            Kind::Text | Kind::Bytea | Kind::Numeric | Kind::Array | Kind::Counted | Kind::Record => return None,
         })
     }
 }
@@ -381,6 +384,7 @@ fn write_var(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
             work::append(out, v);
         }
         (Kind::Numeric, Datum::Numeric(v)) => v.encode(out),
+        (Kind::Counted, Datum::Int8(v)) => out.extend_from_slice(&v.to_le_bytes()),
         (Kind::Array, Datum::Array(v)) => encode_array(v, out)?,
         (kind, value) => return Err(mismatch(kind, value)),
     }
@@ -589,6 +593,7 @@ impl<'a> RowRef<'a> {
                 DatumRef::Enum(Oid(int4()? as u32), order)
             }
             Kind::Bytea => DatumRef::Bytea(self.var(place as usize)?),
+            Kind::Counted => DatumRef::Int8(i64::from_le_bytes(self.var(place as usize)?.try_into().ok()?)),
             Kind::Array => DatumRef::Array(ArrayRef::Bytes(self.var(place as usize)?)),
             // The others are read before it comes to this.
             Kind::Int4 | Kind::Text | Kind::Numeric | Kind::Timestamp | Kind::Record => return None,

@@ -7,7 +7,6 @@ use types::{Datum, format_type, oid};
 use super::equal::same;
 use super::node::strings;
 
-use super::scope::Found;
 use super::{Binder, Located};
 use crate::functions::{self, CastContext};
 use crate::ir::{Column, Expr, Query, Rel, RelColumn, RelKind, SubqueryKind, Ty};
@@ -16,27 +15,6 @@ use crate::ir::{Column, Expr, Query, Rel, RelColumn, RelKind, SubqueryKind, Ty};
 pub(super) const FIELD: &str = "record field";
 
 impl<'a> Binder<'a, '_> {
-    /// `tableoid` of a relation of the catalog: of the one that was found, or of the only one around.
-    pub(super) fn system_tableoid(&self, found: Option<&Found>, column: &str) -> Option<Expr> {
-        if column != "tableoid" {
-            return None;
-        }
-        let level = found.map_or(0, |f| f.level);
-        let scope = &self.scopes[self.scopes.len().checked_sub(1 + level)?];
-        let is_system = |rel: usize| matches!(scope.rels[rel].kind, RelKind::System(_));
-        let rel = match found {
-            Some(found) => scope.items.get(found.item)?.rel,
-            None => {
-                let mut rels =
-                    scope.items.iter().filter(|i| i.columns_visible).filter_map(|i| i.rel).filter(|&r| is_system(r));
-                rels.next().filter(|_| rels.next().is_none())
-            }
-        };
-        let rel = rel.filter(|&rel| is_system(rel))?;
-        let column = scope.rels[rel].columns.len() - 1;
-        Some(Expr::Column(Column { level, rel, column, ty: Ty::of(oid::OID) }))
-    }
-
     /// A field of a record.
     pub(super) fn record_field(&self, value: &Expr, field: &str) -> Option<Expr> {
         let fields = self.record_fields(value)?;

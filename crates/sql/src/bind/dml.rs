@@ -22,6 +22,7 @@ use crate::ir::{
     Column, ColumnSource, ConflictUpdate, Delete, Expr, Guard, Insert, InsertSource, OnConflict, Query, Rel, RelKind,
     Statement, TableInfo, Target, Ty, Update,
 };
+use crate::system_column;
 
 /// A bound statement and its result columns.
 pub(super) type Bound = (Statement, Vec<ResultColumn>);
@@ -34,6 +35,11 @@ pub(super) struct Written {
 }
 
 impl Written {
+    /// Whether it names a view.
+    pub(super) fn is_through_view(&self) -> bool {
+        self.through.is_some()
+    }
+
     /// The name of what the statement names.
     fn name(&self) -> &str {
         self.through.as_ref().map_or(&self.table.desc.name, |t| &t.name)
@@ -95,7 +101,7 @@ impl<'a> Binder<'a, '_> {
         self.add_ctes(insert.withClause.as_deref())?;
         let written = self.target_table(insert.relation.as_deref(), "insert into")?;
         let table = Arc::clone(&written.table);
-        let rels = self.target_rels(&written, insert.relation.as_deref());
+        let mut rels = self.target_rels(&written, insert.relation.as_deref());
         // The source does not see the table, but errors know that it is there.
         self.enter_target(&rels[..1], &written);
         self.scope().items.clear();
@@ -124,13 +130,14 @@ impl<'a> Binder<'a, '_> {
             });
         }
         let on_conflict = match insert.onConflictClause.as_deref() {
-            Some(clause) => self.on_conflict(clause, &written, &rels)?,
+            Some(clause) => self.on_conflict(clause, &written, &mut rels)?,
             None => None,
         };
         self.enter_target(&rels[..1], &written);
         let list = insert.returningClause.as_ref().map(|r| &r.exprs);
         let mut query = Query::default();
         let (returning, result) = self.returning(list.map(Vec::as_slice), &mut query)?;
+        self.keep_system_columns(&mut rels);
         let checks = self.checks(&table.desc)?;
         let generated = generated(&table.desc, self.cx)?;
         let (ctes, view_checks) = (Vec::new(), written.view_checks());
@@ -202,7 +209,11 @@ impl<'a> Binder<'a, '_> {
         let table = &written.table;
         let rel =
             |alias: String| Rel { alias, kind: RelKind::Table(Arc::clone(table)), columns: table_columns(&table.desc) };
-        vec![rel(Self::target_alias(var, written)), rel("excluded".to_string())]
+        let mut target = rel(Self::target_alias(var, written));
+        if written.through.as_ref().is_some_and(|through| through.names_system) {
+            target.system_columns();
+        }
+        vec![target, rel("excluded".to_string())]
     }
 
     /// Makes rels the range table of the current scope, all visible.
@@ -215,6 +226,7 @@ impl<'a> Binder<'a, '_> {
                 let own_name = i == 0 && rel.alias == written.name();
                 let mut item = target_item(i, rel, own_name.then_some(schema));
                 item.notes_reads = true;
+                item.system_rel = (i == 0 && written.through.is_none()).then_some(0);
                 if let Some(through) = &written.through {
                     // The view's columns stand for expressions over the table.
                     item.rel = None;
@@ -252,8 +264,11 @@ impl<'a> Binder<'a, '_> {
             return Ok(());
         }
         let message = format!("cannot {verb} column \"{}\" of view \"{}\"", column.name, written.name());
-        Err(Error::unsupported(message)
-            .detail("View columns that are not columns of their base relation are not updatable."))
+        let is_system = written.through.as_ref().is_some_and(|through| through.is_system(&column.name));
+        Err(Error::unsupported(message).detail(match is_system {
+            true => "View columns that refer to system columns are not updatable.",
+            false => "View columns that are not columns of their base relation are not updatable.",
+        }))
     }
 
     /// The columns an INSERT names, or all.
@@ -552,7 +567,7 @@ impl<'a> Binder<'a, '_> {
         &mut self,
         clause: &'a OnConflictClause,
         written: &Written,
-        rels: &[Rel],
+        rels: &mut [Rel],
     ) -> Result<Option<OnConflict>> {
         let updates = match clause.action {
             OnConflictAction::ONCONFLICT_NOTHING => false,
@@ -583,6 +598,7 @@ impl<'a> Binder<'a, '_> {
                 self.enter_target(rels, written);
                 let set = self.set_list(&clause.targetList, written)?;
                 let filter = self.condition(clause.whereClause.as_ref(), Place::Where, "WHERE")?;
+                self.keep_system_columns(rels);
                 Some(ConflictUpdate { set, filter })
             }
         };
@@ -625,7 +641,7 @@ impl<'a> Binder<'a, '_> {
                 continue;
             };
             let number = match &written.through {
-                None => table.desc.column(name).map(|c| c.number),
+                None => system_column::number_of(&table.desc, name),
                 Some(through) => {
                     self.through.used.read.extend(through.position(name));
                     through.base_column(name).map(|base| base.map_or(0, |i| i as i16 + 1))
@@ -681,6 +697,7 @@ impl<'a> Binder<'a, '_> {
                 Source::Node(node) => b.expr(node).map(Some),
                 Source::Column(link, column, of) => b.sublink_column(link, column, of).map(Some),
             })?;
+            self.refuse_system_target(target, written)?;
             let column = self.assignment_target(target, written)?;
             self.check_assignable(&column, written, "update")?;
             if let Some(at) = written.through.as_ref().and_then(|through| through.position(&column.name)) {
@@ -1038,7 +1055,7 @@ pub(super) fn own_generated(
     table: &TableDesc,
     cx: &mut BindContext<'_>,
 ) -> Result<Option<Expr>> {
-    let own = over_table(expression, table, cx, |_, value| Ok(value.expr))?;
+    let own = over_table(Place::Generated, expression, table, cx, |_, value| Ok(value.expr))?;
     Ok(Some(own).filter(|expr| expr.ty().oid != types::oid::UNKNOWN))
 }
 
@@ -1048,13 +1065,13 @@ pub(super) fn own_index_expression(
     table: &TableDesc,
     cx: &mut BindContext<'_>,
 ) -> Result<Option<Expr>> {
-    let own = over_table_at(Place::IndexExpression, expression, table, cx, |_, value| Ok(value.expr))?;
+    let own = over_table(Place::IndexExpression, expression, table, cx, |_, value| Ok(value.expr))?;
     Ok(Some(own).filter(|expr| expr.ty().oid != types::oid::UNKNOWN))
 }
 
 /// Binds the text of a CHECK condition over a table. Errors point into the text behind `SELECT `.
 pub(super) fn check_expression(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
-    over_table(text, table, cx, |binder, value| binder.coerce_to_boolean(value, "CHECK"))
+    over_table(Place::Check, text, table, cx, |binder, value| binder.coerce_to_boolean(value, "CHECK"))
 }
 
 /// Binds the text of a generated column's expression. Errors point into the text behind `SELECT `.
@@ -1065,7 +1082,7 @@ pub(super) fn generated_expression(
     table: &TableDesc,
     cx: &mut BindContext<'_>,
 ) -> Result<Expr> {
-    over_table(text, table, cx, |binder, value| {
+    over_table(Place::Generated, text, table, cx, |binder, value| {
         let from = value.expr.ty().oid;
         match binder.coerce_to(value, ty, crate::functions::CastContext::Assignment, -1)? {
             Some(value) => Ok(value.expr),
@@ -1076,25 +1093,16 @@ pub(super) fn generated_expression(
 
 /// Binds the text of an index expression. Errors point into the text behind `SELECT `.
 pub(super) fn index_expression(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
-    over_table_at(Place::IndexExpression, text, table, cx, |binder, value| Ok(binder.resolve_unknown(value)?.expr))
+    over_table(Place::IndexExpression, text, table, cx, |binder, value| Ok(binder.resolve_unknown(value)?.expr))
 }
 
 /// Binds the text of an index's condition. Errors point into the text behind `SELECT `.
 pub(super) fn index_predicate(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
-    over_table_at(Place::IndexPredicate, text, table, cx, |binder, value| binder.coerce_to_boolean(value, "WHERE"))
+    over_table(Place::IndexPredicate, text, table, cx, |binder, value| binder.coerce_to_boolean(value, "WHERE"))
 }
 
 /// Binds a stored expression over the columns of a table.
 fn over_table(
-    text: &Expression,
-    table: &TableDesc,
-    cx: &mut BindContext<'_>,
-    finish: impl FnOnce(&mut Binder<'_, '_>, Located) -> Result<Expr>,
-) -> Result<Expr> {
-    over_table_at(Place::Check, text, table, cx, finish)
-}
-
-fn over_table_at(
     place: Place,
     expression: &Expression,
     table: &TableDesc,

@@ -13,6 +13,7 @@ use super::scope::Place;
 use super::{Binder, Located, types as type_names};
 use crate::functions::{self, CastContext};
 use crate::ir::{Expr, Ty};
+use crate::system_column::SystemColumn;
 
 /// How deep expressions may nest: what a thread with the usual 2 MiB of stack can bear, unoptimized too.
 pub(super) const MAX_DEPTH: usize = 400;
@@ -148,10 +149,7 @@ impl<'a> Binder<'a, '_> {
                 // A relation's name alone is its row.
                 None => match self.find_item(None, column, at)? {
                     Some(found) => self.whole_row(&found, at)?,
-                    None => match self.system_tableoid(None, column) {
-                        Some(expr) => expr,
-                        None => return Err(self.no_such_column(None, column, at)),
-                    },
+                    None => return Err(self.missing_column(None, column, at)),
                 },
             },
             [relation, column] => self.qualified_column(None, relation, column, at)?,
@@ -193,20 +191,8 @@ impl<'a> Binder<'a, '_> {
         };
         match self.found_column(&found, column, at)? {
             Some(expr) => Ok(expr),
-            None => match self.system_tableoid(Some(&found), column) {
-                Some(expr) => Ok(expr),
-                None => Err(self.no_such_column(Some(relation), column, at)),
-            },
+            None => Err(self.missing_column(Some(relation), column, at)),
         }
-    }
-
-    fn no_such_column(&self, relation: Option<&str>, column: &str, at: i32) -> base::Error {
-        if matches!(column, "ctid" | "xmin" | "xmax" | "cmin" | "cmax" | "tableoid")
-            && self.scopes.iter().any(|s| !s.rels.is_empty())
-        {
-            return self.unsupported(format!("system column \"{column}\" is not supported"), at);
-        }
-        self.missing_column(relation, column, at)
     }
 
     #[inline(never)]
@@ -763,6 +749,13 @@ impl<'a> Binder<'a, '_> {
         let at = value.at;
         if let Expr::WholeRow { level, rel } = value.expr {
             let index = self.scopes.len() - 1 - level;
+            if let Some(system) = SystemColumn::named(field)
+                && self.scopes[index].rels[rel].system_start().is_some()
+            {
+                let mut expr = self.read_system_column(index, rel, system);
+                super::visit::shift_levels(&mut expr, level as isize);
+                return Ok(Located { expr, at });
+            }
             let entry = &self.scopes[index].rels[rel];
             let column = entry.columns.iter().position(|c| c.name == field);
             return match column {

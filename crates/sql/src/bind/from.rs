@@ -360,6 +360,7 @@ impl<'a> Binder<'a, '_> {
             lateral_only: false,
             lateral_ok: true,
             notes_reads: false,
+            system_rel: None,
         };
         if let Some(alias) = &join.alias {
             let name = alias.aliasname.as_deref().unwrap_or("");
@@ -497,5 +498,6 @@ pub(super) fn target_item(rel: usize, entry: &Rel, schema: Option<Oid>) -> Item 
         lateral_only: false,
         lateral_ok: true,
         notes_reads: false,
+        system_rel: matches!(entry.kind, RelKind::Table(_)).then_some(rel),
     }
 }

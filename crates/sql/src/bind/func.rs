@@ -508,6 +508,13 @@ impl<'a> Binder<'a, '_> {
                 return Err(self.error(SqlState::INVALID_COLUMN_REFERENCE, message, at));
             }
         }
+        for (arg, node) in args.iter().zip(&call.args) {
+            let at = node.as_ref().map_or(-1, super::node::location);
+            self.check_groupable(arg, at)?;
+            if let Some(unsortable) = self.unsortable(arg, at) {
+                return Err(unsortable.detail("Aggregates with DISTINCT must be able to sort their inputs."));
+            }
+        }
         Ok(())
     }
 

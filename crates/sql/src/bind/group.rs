@@ -74,7 +74,7 @@ impl Binder<'_, '_> {
     fn ungrouped_error(&mut self, column: Column, in_subquery: bool) -> Error {
         let scope = self.scope();
         let entry = &scope.rels[column.rel];
-        let name = format!("{}.{}", entry.alias, entry.columns[column.column].name);
+        let name = format!("{}.{}", entry.alias, entry.column_name(column.column));
         let at = scope
             .mentions
             .iter()

@@ -39,6 +39,7 @@ mod set_calls;
 mod setop;
 mod sublink;
 mod subscript;
+mod system_columns;
 mod types;
 mod view;
 pub(crate) mod visit;

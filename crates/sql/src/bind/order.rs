@@ -1,6 +1,6 @@
 //! ORDER BY and DISTINCT (`parse_clause.c`).
 
-use base::{Result, SqlState};
+use base::{Error, Result, SqlState};
 use rupg_sql::nodes::{Node, SortBy, SortByDir, SortByNulls};
 use types::{format_type, oid};
 
@@ -63,14 +63,20 @@ impl<'a> Binder<'a, '_> {
 
     /// Whether values of an expression have an order.
     pub(super) fn check_sortable(&self, expr: &Expr, at: i32) -> Result<()> {
+        match self.unsortable(expr, at) {
+            None => Ok(()),
+            Some(error) => Err(error.hint("Use an explicit ordering operator or modify the query.")),
+        }
+    }
+
+    /// 42883 if values of an expression have no order.
+    pub(super) fn unsortable(&self, expr: &Expr, at: i32) -> Option<Error> {
         let ty = base_of(expr.ty().oid);
         if ty == oid::RECORD || binary_operator("<", ty, ty).is_ok() {
-            return Ok(());
+            return None;
         }
         let message = format!("could not identify an ordering operator for type {}", format_type(ty, -1));
-        Err(self
-            .error(SqlState::UNDEFINED_FUNCTION, message, at)
-            .hint("Use an explicit ordering operator or modify the query."))
+        Some(self.error(SqlState::UNDEFINED_FUNCTION, message, at))
     }
 
     /// Whether values of an expression can be compared for equality.

@@ -110,7 +110,11 @@ fn columns_allow(
     if used.is_empty() {
         return table.live_columns().any(|column| may(table.oid, column.number));
     }
-    used.iter().all(|&index| table.columns.get(index).is_some_and(|column| may(table.oid, column.number)))
+    let number = |index: usize| match table.columns.get(index) {
+        Some(column) => column.number,
+        None => table.columns.len() as i16 - index as i16 - 1,
+    };
+    used.iter().all(|&index| may(table.oid, number(index)))
 }
 
 impl Walk {

@@ -13,6 +13,7 @@ use super::Binder;
 use super::cte::KnownCte;
 use super::visit::shift_levels;
 use crate::ir::{AggCall, Column, Expr, Rel, RelKind};
+use crate::system_column::SystemColumn;
 
 /// The part of a statement an expression stands in; decides what it may contain and how errors name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,7 @@ pub(super) enum Place {
     Values,
     Default,
     Check,
+    Generated,
     IndexExpression,
     IndexPredicate,
     Argument,
@@ -65,6 +67,7 @@ impl Place {
             Place::Values => "VALUES",
             Place::Default => "DEFAULT expressions",
             Place::Check => "check constraints",
+            Place::Generated => "column generation expressions",
             Place::IndexExpression => "index expressions",
             Place::IndexPredicate => "index predicates",
             Place::Argument => "EXECUTE parameters",
@@ -80,6 +83,14 @@ pub(super) struct NamedColumn {
     pub(super) name: String,
     /// What it stands for, at level 0 of its scope.
     pub(super) expr: Expr,
+}
+
+/// A column of an item.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ColumnOf {
+    /// By its place in the item.
+    Own(usize),
+    System(SystemColumn),
 }
 
 /// Something a name can refer to: a range-table entry, or a join with the columns of both sides.
@@ -103,6 +114,8 @@ pub(super) struct Item {
     pub(super) lateral_ok: bool,
     /// It is a view that is written through, or what is under one: which of its columns are read is noted.
     pub(super) notes_reads: bool,
+    /// The range-table entry whose system columns it has.
+    pub(super) system_rel: Option<usize>,
 }
 
 /// Where a column was referred to, for the position of grouping errors.
@@ -239,6 +252,7 @@ impl<'a> Binder<'a, '_> {
             lateral_only: false,
             lateral_ok: true,
             notes_reads: false,
+            system_rel: matches!(entry.kind, RelKind::Table(_) | RelKind::System(_)).then_some(rel),
         }
     }
 
@@ -278,7 +292,7 @@ impl<'a> Binder<'a, '_> {
 
     /// Finds an unqualified column.
     pub(super) fn find_column(&mut self, name: &str, location: i32) -> Result<Option<Expr>> {
-        let mut found: Option<(usize, usize, usize)> = None;
+        let mut found: Option<(usize, usize, ColumnOf)> = None;
         let top = self.scopes.len() - 1;
         let chain: Vec<usize> = self.chain().collect();
         for index in chain {
@@ -287,7 +301,7 @@ impl<'a> Binder<'a, '_> {
                 if !item.columns_visible || (item.lateral_only && !scope.lateral_active) {
                     continue;
                 }
-                let Some(column) = self.column_of(item, name, location)? else { continue };
+                let Some(column) = self.column_of(index, item, name, location)? else { continue };
                 if found.is_some() {
                     return Err(self.ambiguous_column(name, location));
                 }
@@ -316,20 +330,30 @@ impl<'a> Binder<'a, '_> {
             .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
     }
 
-    /// The column of an item by name.
-    fn column_of(&self, item: &Item, name: &str, location: i32) -> Result<Option<usize>> {
+    /// The column of an item of scope `index` by name.
+    fn column_of(&self, index: usize, item: &Item, name: &str, location: i32) -> Result<Option<ColumnOf>> {
         let is = |(_, c): &(usize, &NamedColumn)| c.name == name && !c.name.is_empty();
         let mut matching = item.columns.iter().enumerate().filter(is);
-        let Some((first, _)) = matching.next() else { return Ok(None) };
+        let Some((first, _)) = matching.next() else {
+            return Ok(self.system_column_of(index, item, name, location)?.map(ColumnOf::System));
+        };
         if matching.next().is_some() {
             return Err(self.ambiguous_column(name, location));
         }
-        Ok(Some(first))
+        Ok(Some(ColumnOf::Own(first)))
     }
 
     /// What a column of an item of scope `index` stands for, noted as read.
-    fn read_column(&mut self, index: usize, item: usize, column: usize, location: i32) -> Expr {
+    fn read_column(&mut self, index: usize, item: usize, column: ColumnOf, location: i32) -> Expr {
         let item = &self.scopes[index].items[item];
+        let column = match (column, item.system_rel) {
+            (ColumnOf::Own(column), _) => column,
+            (ColumnOf::System(column), rel) => {
+                let expr = self.read_system_column(index, rel.unwrap_or_default(), column);
+                self.mention(index, &expr, location);
+                return expr;
+            }
+        };
         let expr = item.columns[column].expr.clone();
         if item.notes_reads {
             self.through.used.read.insert(column);
@@ -400,7 +424,8 @@ impl<'a> Binder<'a, '_> {
     /// A column of a found relation.
     pub(super) fn found_column(&mut self, found: &Found, name: &str, location: i32) -> Result<Option<Expr>> {
         let index = self.scopes.len() - 1 - found.level;
-        let Some(column) = self.column_of(self.found_item(found), name, location)? else { return Ok(None) };
+        let item = self.found_item(found);
+        let Some(column) = self.column_of(index, item, name, location)? else { return Ok(None) };
         let mut expr = self.read_column(index, found.item, column, location);
         shift_levels(&mut expr, found.level as isize);
         Ok(Some(expr))
@@ -413,7 +438,7 @@ impl<'a> Binder<'a, '_> {
         let columns: Vec<(usize, String)> = columns.map(|(column, c)| (column, c.name.clone())).collect();
         let mut out = Vec::with_capacity(columns.len());
         for (column, name) in columns {
-            let mut expr = self.read_column(index, found.item, column, location);
+            let mut expr = self.read_column(index, found.item, ColumnOf::Own(column), location);
             shift_levels(&mut expr, found.level as isize);
             out.push((name, expr));
         }
@@ -459,7 +484,9 @@ impl<'a> Binder<'a, '_> {
                     None => rel.columns.iter().map(|c| c.name.as_str()).collect(),
                 };
                 let penalty = relation.map_or(0, |r| levenshtein(r, &rel.alias));
-                if penalty == 0 && names.contains(&name) {
+                let has_system = scope.items.iter().any(|i| i.system_rel.is_some() && i.name == rel.alias);
+                let is_system = || has_system && SystemColumn::named(name).is_some();
+                if penalty == 0 && (names.contains(&name) || is_system()) {
                     return Suggestion::Exact(rel.alias.clone());
                 }
                 for column in names {

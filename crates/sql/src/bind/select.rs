@@ -552,7 +552,7 @@ pub(super) fn origin(expr: &Expr, rels: &[Rel]) -> Option<(Oid, i16)> {
         return None;
     }
     match &rels.get(c.rel)?.kind {
-        RelKind::Table(info) => Some((info.desc.oid, c.column as i16 + 1)),
+        RelKind::Table(info) => Some((info.desc.oid, rels[c.rel].column_number(c.column))),
         RelKind::System(relation) => Some((relation.oid, c.column as i16 + 1)),
         RelKind::Cte { origins, .. } => origins.get(c.column).copied().flatten(),
         RelKind::Subquery { query, .. } => {

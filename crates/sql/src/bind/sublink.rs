@@ -16,6 +16,7 @@ impl<'a> Binder<'a, '_> {
         let refused = match self.place() {
             super::scope::Place::Default => Some("DEFAULT expression"),
             super::scope::Place::Check => Some("check constraint"),
+            super::scope::Place::Generated => Some("column generation expression"),
             super::scope::Place::IndexExpression => Some("index expression"),
             super::scope::Place::IndexPredicate => Some("index predicate"),
             super::scope::Place::Argument => Some("EXECUTE parameter"),

@@ -30,6 +30,10 @@ pub(super) struct Through {
     pub(super) schema: Oid,
     /// Its columns over rel 0, the table.
     pub(super) columns: Vec<NamedColumn>,
+    /// How many columns the table has; those behind are system columns.
+    width: usize,
+    /// The view says something of system columns.
+    pub(super) names_system: bool,
     /// Defaults of its own for columns of the table (attribute number - 1).
     pub(super) defaults: Vec<(usize, ColumnDesc)>,
     /// What hides rows of the table behind a barrier, from the innermost view on.
@@ -49,13 +53,19 @@ impl Through {
     /// The table's column (attribute number - 1) behind one of the view's; `None` if it is computed.
     pub(super) fn base_column(&self, name: &str) -> Option<Option<usize>> {
         let column = self.columns.iter().find(|c| c.name == name)?;
-        Some(base_column(&column.expr))
+        Some(base_column(&column.expr, self.width))
+    }
+
+    /// Whether one of the view's columns is a system column.
+    pub(super) fn is_system(&self, name: &str) -> bool {
+        let column = self.columns.iter().find(|c| c.name == name);
+        column.is_some_and(|c| matches!(c.expr, Expr::Column(c) if c.level == 0 && c.column >= self.width))
     }
 }
 
-fn base_column(expr: &Expr) -> Option<usize> {
+fn base_column(expr: &Expr, width: usize) -> Option<usize> {
     match expr {
-        Expr::Column(c) if c.level == 0 && c.rel == 0 => Some(c.column),
+        Expr::Column(c) if c.level == 0 && c.rel == 0 && c.column < width => Some(c.column),
         _ => None,
     }
 }
@@ -228,11 +238,14 @@ impl<'a, 'c> Binder<'a, 'c> {
         });
         let cascaded = cascaded || own_option == Some(CheckOption::Cascaded);
         let name = desc.name.clone();
-        let (table, columns, filter, below) =
+        let (table, columns, filter, below, names_system) =
             self.inside_view(desc, |inner, select| inner.simple_view(select, &name, verb, cascaded))?;
+        let width = table.desc.columns.len();
         let mut through = Through {
             name: desc.name.clone(),
             schema: desc.schema,
+            width,
+            names_system: names_system || below.as_ref().is_some_and(|b| b.names_system),
             columns: Vec::with_capacity(columns.len()),
             // DEFAULT in UPDATE is that of the view which the statement names; a new row gets those of all.
             defaults: below.as_ref().filter(|_| verb != "update").map(|b| b.defaults.clone()).unwrap_or_default(),
@@ -241,13 +254,13 @@ impl<'a, 'c> Binder<'a, 'c> {
             checks: below.map(|b| b.checks).unwrap_or_default(),
         };
         for (column, expr) in desc.columns.iter().zip(columns) {
-            if let (Some(base), Some(_)) = (base_column(&expr), &column.default) {
+            if let (Some(base), Some(_)) = (base_column(&expr, width), &column.default) {
                 through.defaults.retain(|(at, _)| *at != base);
                 through.defaults.push((base, column.clone()));
             }
             through.columns.push(NamedColumn { name: column.name.clone(), expr });
         }
-        self.through.views[place].columns = through.columns.iter().map(|c| base_column(&c.expr)).collect();
+        self.through.views[place].columns = through.columns.iter().map(|c| base_column(&c.expr, width)).collect();
         if let Some(filter) = filter {
             if cascaded || own_option.is_some() {
                 through.checks.push((desc.name.clone(), filter.clone()));
@@ -260,7 +273,7 @@ impl<'a, 'c> Binder<'a, 'c> {
         if is_barrier(desc) {
             through.guards.extend(through.filter.take());
         }
-        if verb != "delete from" && !through.columns.iter().any(|c| base_column(&c.expr).is_some()) {
+        if verb != "delete from" && !through.columns.iter().any(|c| base_column(&c.expr, width).is_some()) {
             let why = "Views that have no updatable columns are not automatically updatable.";
             return Err(not_updatable(&desc.name, verb, why));
         }
@@ -275,7 +288,7 @@ impl<'a, 'c> Binder<'a, 'c> {
         name: &str,
         verb: &str,
         cascaded: bool,
-    ) -> Result<(Arc<TableInfo>, Vec<Expr>, Option<Expr>, Option<Through>)> {
+    ) -> Result<(Arc<TableInfo>, Vec<Expr>, Option<Expr>, Option<Through>, bool)> {
         let refuse = |why: &str| not_updatable(name, verb, why);
         if let Some(why) = obstacle(select) {
             return Err(refuse(why));
@@ -320,6 +333,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             lateral_only: false,
             lateral_ok: true,
             notes_reads: true,
+            system_rel: below.is_none().then_some(0),
         });
         let (mut query, mut at) = (Query::default(), Vec::new());
         self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
@@ -334,9 +348,10 @@ impl<'a, 'c> Binder<'a, 'c> {
             return Err(refuse("Views that return window functions are not automatically updatable."));
         }
         let filter = self.condition(select.whereClause.as_ref(), Place::Where, "WHERE")?;
+        let names_system = self.scope().rels[0].columns.len() > table.desc.columns.len();
         self.scopes.pop();
         let targets = query.targets.into_iter().map(|t| t.expr).collect();
-        Ok((table, targets, filter, below))
+        Ok((table, targets, filter, below, names_system))
     }
 
     /// What indexes compute, for those that do.

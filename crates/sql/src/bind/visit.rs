@@ -541,6 +541,8 @@ fn used_in<'q>(query: &'q Query, around: &mut Vec<&'q Query>, f: &mut dyn FnMut(
                 let Some(query) = around.len().checked_sub(level + 1).and_then(|at| around.get(at)) else { return };
                 let Some(RelKind::Table(info)) = query.rels.get(rel).map(|r| &r.kind) else { return };
                 match column {
+                    // The table itself has the others.
+                    Some(column) if column >= info.desc.columns.len() => {}
                     Some(column) => f(info.desc.oid, column as i16 + 1),
                     None => info.desc.live_columns().for_each(|c| f(info.desc.oid, c.number)),
                 }

@@ -14,6 +14,7 @@ use super::names::{expression_after, last_position, leftmost, quote};
 use super::rewrite::{as_type, constant_default, rewrite_table};
 use super::{Cx, drop, identity};
 use crate::ir::Ty;
+use crate::system_column;
 
 pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Result<&'static str> {
     let tag = match stmt.objtype {
@@ -170,6 +171,7 @@ fn is_ignored(kind: AlterTableType) -> bool {
 }
 
 fn column_number(table: &TableDesc, name: &str) -> Result<i16> {
+    system_column::refuse(table, name, "alter")?;
     table.column(name).map(|c| c.number).ok_or_else(|| no_column(table, name))
 }
 
@@ -297,6 +299,9 @@ async fn alter(
             let message = format!("trigger \"{name}\" for table \"{}\" does not exist", table.name);
             return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
         }
+        T::AT_SetStatistics | T::AT_SetStorage | T::AT_SetCompression => {
+            system_column::refuse(&table, name, "alter")?;
+        }
         kind if is_ignored(kind) => {}
         _ => return Err(Error::unsupported("this form of ALTER TABLE is not supported")),
     }
@@ -411,6 +416,7 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
         return Err(Error::internal("ADD COLUMN without a column"));
     };
     let name = def.colname.as_deref().unwrap_or_default();
+    system_column::refuse_name(&table, name)?;
     if table.column(name).is_some() {
         let message = format!("column \"{name}\" of relation \"{}\" already exists", table.name);
         if cmd.missing_ok {
@@ -502,6 +508,7 @@ async fn drop_column(
     name: &str,
     found: Found,
 ) -> Result<()> {
+    system_column::refuse(&table, name, "drop")?;
     if table.column(name).is_none() && cmd.missing_ok {
         cx.notice(
             SqlState::SUCCESSFUL_COMPLETION,

@@ -11,6 +11,7 @@ use super::Cx;
 use super::names::{display, strings};
 use super::types::range;
 use crate::privileges;
+use crate::system_column;
 
 pub(super) async fn comment(cx: &mut Cx<'_>, stmt: &CommentStmt) -> Result<&'static str> {
     use ObjectType as T;
@@ -92,7 +93,7 @@ async fn on_table(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<Arc<str>>) -
     }
     let number = match column {
         None => 0,
-        Some(column) => table.column(&column).map(|c| c.number).ok_or_else(|| {
+        Some(column) => system_column::number_of(&table, &column).ok_or_else(|| {
             Error::new(
                 SqlState::UNDEFINED_COLUMN,
                 format!("column \"{column}\" of relation \"{}\" does not exist", display(&range)),

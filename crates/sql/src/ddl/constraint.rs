@@ -10,6 +10,7 @@ use rupg_sql::nodes::{ConstrType, Constraint};
 use super::Cx;
 use super::names::{constraint_names, free_constraint_name, free_relation_name, parenthesised_after, quote, strings};
 use crate::privileges::shown;
+use crate::system_column;
 
 /// A constraint still to be added; `column` for one written with a column.
 pub(super) struct Pending {
@@ -110,6 +111,13 @@ fn column_numbers(table: &TableDesc, names: &[String], what: &str, list: &str) -
     let mut numbers = Vec::with_capacity(names.len());
     for name in names {
         let column = table.column(name).ok_or_else(|| {
+            if system_column::of_table(table, name).is_some() {
+                return Error::unsupported(match list {
+                    "foreign key constraint" => "system columns cannot be used in foreign keys".to_string(),
+                    "primary key constraint" => format!("cannot alter system column \"{name}\""),
+                    _ => "index creation on system columns is not supported".to_string(),
+                });
+            }
             Error::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" {what} does not exist"))
         })?;
         if numbers.contains(&column.number) {
@@ -149,7 +157,11 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
             column_numbers(&table, &strings(&definition.keys), "named in key", list).map_err(|error| {
                 // ALTER TABLE looks for the columns later, and does not say where they stand.
                 let told = fresh || error.code() != SqlState::UNDEFINED_COLUMN;
-                if told { error.at_byte(cx.sql, definition.location) } else { error }
+                if told && error.code() != SqlState::FEATURE_NOT_SUPPORTED {
+                    error.at_byte(cx.sql, definition.location)
+                } else {
+                    error
+                }
             })?
         }
     };
@@ -181,6 +193,9 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
             free_relation_name(&catalog, table.schema, &table.name, &columns, label, &taken)
         }
     };
+    for &number in &columns {
+        crate::system::operator_classes::require_default(table.columns[number as usize - 1].type_oid, "btree")?;
+    }
     if primary {
         let nullable: Vec<i16> = columns.iter().copied().filter(|&n| !table.columns[n as usize - 1].not_null).collect();
         for number in nullable {

@@ -8,6 +8,7 @@ use super::Cx;
 use super::create_table::{layout_of, on_commit, persistence, storage_options};
 use super::names::strings;
 use crate::session::Source;
+use crate::system_column;
 
 pub(super) async fn create_table_as(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<String> {
     if stmt.objtype == ObjectType::OBJECT_MATVIEW {
@@ -79,6 +80,7 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exist
     };
     for (i, column) in columns.iter().enumerate() {
         let name = names.get(i).unwrap_or(&column.name);
+        system_column::refuse_name(&table, name)?;
         if table.column(name).is_some() {
             return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
         }

@@ -11,6 +11,7 @@ use super::names::{expression_after, free_relation_name, parenthesised_after};
 use super::{Cx, like, sequence, temporary};
 use crate::bind::ColumnType;
 use crate::session::text_of;
+use crate::system_column;
 
 /// PostgreSQL's limit of columns in a table.
 pub(super) const COLUMNS_MAX: usize = 1600;
@@ -164,12 +165,7 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
     if table.column(&name).is_some() {
         return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
     }
-    if ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"].contains(&name.as_str()) {
-        return Err(Error::new(
-            SqlState::DUPLICATE_COLUMN,
-            format!("column name \"{name}\" conflicts with a system column name"),
-        ));
-    }
+    system_column::refuse_name(table, &name)?;
     if let Some(collation) = &def.collClause {
         let collation = super::names::strings(&collation.collname).pop().unwrap_or_default();
         if !["C", "POSIX", "default", "C.UTF-8", "ucs_basic"].contains(&collation.as_str()) {

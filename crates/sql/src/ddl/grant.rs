@@ -9,6 +9,7 @@ use super::names::strings;
 use super::role::{role_name, role_oid};
 use crate::privileges::acl::{self, Change};
 use crate::privileges::{self, Class, class_of, owner_of, roles};
+use crate::system_column::SystemColumn;
 
 /// What a statement asks for.
 pub(super) struct Request {
@@ -245,10 +246,6 @@ async fn grant_on(cx: &mut Cx<'_>, request: &Request, class: Class, oid: Oid) ->
 /// A column as GRANT sees it: its number and its name.
 type Column = (i16, String);
 
-/// Names of what every table and sequence has besides, and a view has not.
-const SYSTEM_COLUMNS: [(i16, &str); 6] =
-    [(-6, "tableoid"), (-5, "cmax"), (-4, "xmax"), (-3, "cmin"), (-2, "xmin"), (-1, "ctid")];
-
 /// The columns that a statement is about, in their order, and what is asked for each: what is named, and what is revoked from
 /// the whole relation.
 fn columns_of(request: &Request, object: &CatalogObject, whole: Privileges) -> Result<Vec<(Column, Privileges)>> {
@@ -263,7 +260,9 @@ fn columns_of(request: &Request, object: &CatalogObject, whole: Privileges) -> R
         _ => return Ok(Vec::new()),
     };
     let is_view = matches!(object, CatalogObject::Table(table) if table.kind == TableKind::View);
-    let system = SYSTEM_COLUMNS.iter().filter(|_| !is_view).map(|&(number, name)| (number, name.to_string()));
+    // A view has none of them.
+    let system = SystemColumn::ALL.into_iter().rev().filter(|_| !is_view);
+    let system = system.map(|column| (column.number(), column.name().to_string()));
     let from_all = if request.is_grant { Privileges::NONE } else { whole & Class::Column.all() };
     let mut all: Vec<_> = system.chain(own).map(|column| (column, from_all)).collect();
     for (wanted, names) in &request.columns {

@@ -12,6 +12,7 @@ use crate::bind::{bind_index_expression, bind_index_predicate, bind_own_index_ex
 use crate::index_code::is_immutable;
 use crate::ir::Expr;
 use crate::system::operator_classes;
+use crate::system_column;
 
 /// Columns of an index, as in PostgreSQL.
 const KEYS_MAX: usize = 32;
@@ -40,7 +41,7 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
         let Node::IndexElem(element) = element else { continue };
         let column = match element.name.as_deref() {
             Some(name) => {
-                let column = table.column(name).ok_or_else(|| no_column(name))?;
+                let column = table.column(name).ok_or_else(|| no_column(&table, name))?;
                 names.push(free_name(&names, &column.name));
                 column.number
             }
@@ -125,7 +126,12 @@ pub(super) fn rebound(cx: &mut Cx<'_>, table: &TableDesc) -> Result<Vec<IndexDes
     Ok(changed)
 }
 
-fn no_column(name: &str) -> Error {
+fn no_column(table: &TableDesc, name: &str) -> Error {
+    if let Some(column) = system_column::of_table(table, name) {
+        let no_class = operator_classes::require_default(column.type_oid(), "btree").err();
+        let refused = || Error::unsupported("index creation on system columns is not supported");
+        return no_class.unwrap_or_else(refused);
+    }
     Error::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"))
 }
 
@@ -154,10 +160,7 @@ fn expression(cx: &mut Cx<'_>, table: &TableDesc, text: &str, name: String) -> R
     match found.map_err(|e| cx.place(e, text, true))? {
         Some(Expr::Column(column)) if column.level == 0 => return Ok(IndexKeyPart::Column(column.column as i16 + 1)),
         None => {
-            let message = "data type unknown has no default operator class for access method \"btree\"";
-            return Err(Error::new(SqlState::UNDEFINED_OBJECT, message).hint(
-                "You must specify an operator class for the index or define a default operator class for the data type.",
-            ));
+            return Err(operator_classes::no_default("unknown", "btree"));
         }
         _ => {}
     }
@@ -211,7 +214,7 @@ fn included(table: &TableDesc, list: &[Option<Node>]) -> Result<Vec<i16>> {
         if let Some((_, message)) = refused.iter().find(|(there, _)| *there) {
             return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, *message));
         }
-        columns.push(table.column(name).ok_or_else(|| no_column(name))?.number);
+        columns.push(table.column(name).ok_or_else(|| no_column(table, name))?.number);
     }
     Ok(columns)
 }
@@ -241,7 +244,7 @@ fn refuse_unsupported(stmt: &IndexStmt) -> Result<()> {
 fn index_class(element: &IndexElem, method: &str, ty: Oid) -> Result<u32> {
     match strings(&element.opclass).pop() {
         Some(name) => operator_classes::named(&name, method, ty),
-        None => Ok(0),
+        None => operator_classes::require_default(ty, method).map(|()| 0),
     }
 }
 

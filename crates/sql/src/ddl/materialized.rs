@@ -9,6 +9,7 @@ use super::create_table::{layout_of, storage_options};
 use super::names::{display, strings};
 use super::view;
 use crate::session::Arguments;
+use crate::system_column;
 
 pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<String> {
     let into = stmt.into.as_deref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a name"))?;
@@ -34,6 +35,7 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
         view: Some(ViewDesc { query: text.into(), populated: false, ..bound.desc }),
         ..TableDesc::new(cx.allocate(), schema, relname, cx.owner(), columns)
     };
+    desc.columns.iter().try_for_each(|column| system_column::refuse_name(&desc, &column.name))?;
     let layout = layout_of(&desc, LayoutId(1));
     desc.layouts.push(layout);
     let oid = desc.oid;

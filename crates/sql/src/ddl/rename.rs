@@ -6,6 +6,7 @@ use rupg_sql::nodes::{ObjectType, RenameStmt};
 
 use super::Cx;
 use super::names::display;
+use crate::system_column;
 pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'static str> {
     use ObjectType as T;
     let new_name = stmt.newname.as_deref().unwrap_or_default();
@@ -124,9 +125,11 @@ async fn rename_column(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Re
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("RENAME without a relation"))?;
     let mut table = cx.relation_named(name)?;
     let old = stmt.subname.as_deref().unwrap_or_default();
+    system_column::refuse(&table, old, "rename")?;
     let Some(number) = table.column(old).map(|c| c.number) else {
         return Err(Error::new(SqlState::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist")));
     };
+    system_column::refuse_name(&table, new_name)?;
     if table.column(new_name).is_some() {
         return Err(Error::new(
             SqlState::DUPLICATE_COLUMN,

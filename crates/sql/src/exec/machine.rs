@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, SqlState, work};
+use base::{Error, Oid, Result, SqlState, TxnId, work};
 use types::{Array, Datum};
 
 use super::rows::KeyTable;
@@ -216,6 +216,10 @@ enum SubqueryRows {
 impl Env for Cx<'_, '_> {
     fn eval(&self) -> &dyn EvalContext {
         self.run.eval
+    }
+
+    fn transaction(&mut self, taken: bool) -> Result<Option<TxnId>> {
+        if taken { self.run.txn.take_id().map(Some) } else { Ok(self.run.txn.shown_id()) }
     }
 
     fn subquery(&mut self, index: usize, kind: &SubqueryUse, left: &[Datum], frame: &[Datum]) -> Result<Datum> {

@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::ops::Bound as KeyBound;
 use std::sync::Arc;
 
-use base::{Error, Oid, Result};
+use base::{Error, Oid, Result, RowId, work};
 use engine_api::{BatchRow, KeyRange, RowBatch, RowContent, ScanSpec, TableRef};
 use types::{Datum, oid};
 
 use super::{Cx, Next, Operator};
 use crate::expr::{Code, all_true, count_conditions};
 use crate::plan::{Access, Bound, KeyColumn, KeyPart, ListSource, ScanNode, Stage, StoredRow};
+use crate::system_column::row_at;
 
 /// Rows asked of the engine at first; a scan that goes on asks for more.
 const FIRST_BATCH: usize = 16;
@@ -36,6 +37,8 @@ enum State {
     Open(Box<dyn engine_api::Scan>),
     /// Keys of an IN list still to look up.
     Keys(VecDeque<Vec<u8>>),
+    /// Rows still to fetch.
+    Rows(VecDeque<RowId>),
     /// Ranges still to scan, and the scan of one.
     Ranges(VecDeque<KeyRange>, Option<Box<dyn engine_api::Scan>>),
     /// Nothing beyond the batch.
@@ -75,6 +78,7 @@ impl Scan {
         let table = node.table.open(cx.run.txn)?;
         self.key.clear();
         self.state = match &node.access {
+            Access::Places(values) => State::Rows(rows_at(values, cx, frame)?),
             Access::Full => open(cx, table, None, KeyRange::all(), false, node.content)?,
             Access::Point { index, key } => {
                 if push_parts(key, cx, frame, &mut self.key)? {
@@ -121,6 +125,15 @@ impl Scan {
                     cx.run.txn.get(table, *index, &key, &mut self.batch)?;
                 }
                 Ok(!self.batch.is_empty() || !keys.is_empty())
+            }
+            State::Rows(rows) => {
+                let table = self.node.table.open(cx.run.txn)?;
+                while self.batch.len() < FIRST_BATCH && !self.batch.is_full() {
+                    let Some(row) = rows.pop_front() else { break };
+                    work::step(4)?;
+                    cx.run.txn.fetch(table, row, &mut self.batch)?;
+                }
+                Ok(!self.batch.is_empty() || !rows.is_empty())
             }
             State::Ranges(ranges, scan) => {
                 let Access::Ranges { index, .. } = &self.node.access else {
@@ -276,6 +289,24 @@ fn fit(value: Datum, ty: Oid) -> Fit {
     }
 }
 
+fn items(values: &ListSource, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<Vec<Datum>> {
+    match values {
+        ListSource::List(codes) => codes.iter().map(|c| c.eval(cx, frame)).collect(),
+        ListSource::Array(code) => match code.eval(cx, frame)? {
+            Datum::Array(array) => Ok(array.values.clone()),
+            _ => Ok(Vec::new()),
+        },
+    }
+}
+
+/// The rows that some places mean in order, each once.
+fn rows_at(values: &ListSource, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<VecDeque<RowId>> {
+    let mut rows: Vec<RowId> = items(values, cx, frame)?.iter().filter_map(row_at).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    Ok(rows.into())
+}
+
 /// The keys of an IN list in order, each once.
 fn list_keys(
     parts: &[KeyPart],
@@ -284,13 +315,7 @@ fn list_keys(
     cx: &mut Cx<'_, '_>,
     frame: &[Datum],
 ) -> Result<VecDeque<Vec<u8>>> {
-    let items = match values {
-        ListSource::List(codes) => codes.iter().map(|c| c.eval(cx, frame)).collect::<Result<Vec<_>>>()?,
-        ListSource::Array(code) => match code.eval(cx, frame)? {
-            Datum::Array(array) => array.values.clone(),
-            _ => Vec::new(),
-        },
-    };
+    let items = items(values, cx, frame)?;
     let (mut before, mut after) = (Vec::new(), Vec::new());
     if !push_parts(&parts[..list], cx, frame, &mut before)? || !push_parts(&parts[list + 1..], cx, frame, &mut after)? {
         return Ok(VecDeque::new());

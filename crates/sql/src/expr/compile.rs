@@ -70,7 +70,10 @@ pub(crate) fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
             if function.strict && args.iter().any(|arg| matches!(arg, Code::Const(Datum::Null))) {
                 return Ok(Code::Const(Datum::Null));
             }
-            call(function, args)
+            match functions::asks_for_number(function.oid) {
+                Some(taken) => Code::Transaction { taken, is_xid8: function.ret == oid::XID8 },
+                None => call(function, args),
+            }
         }
         Expr::Cast { arg, ty, kind, explicit, .. } => {
             let from = arg.ty().oid;
@@ -244,6 +247,8 @@ fn ordered(ty: Oid) -> bool {
             | oid::TIMESTAMPTZ
             | oid::INTERVAL
             | oid::UUID
+            | oid::TID
+            | oid::XID8
             | oid::ANYENUM
     )
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use base::work::{self, Count};
-use base::{Error, Oid, Result, SqlState, watch};
+use base::{Error, Oid, Result, SqlState, TxnId, watch};
 use smallvec::SmallVec;
 use types::room::{self, Room as _};
 use types::{Array, Datum, DatumRef, InputContext, oid};
@@ -20,6 +20,10 @@ pub(crate) trait Env {
     fn eval(&self) -> &dyn EvalContext;
     /// The value of a subquery for the row in `frame`; `left` are the values of its left side.
     fn subquery(&mut self, index: usize, kind: &SubqueryUse, left: &[Datum], frame: &[Datum]) -> Result<Datum>;
+    /// The transaction; `taken`: it is one with an id, from now on if it was none.
+    fn transaction(&mut self, _taken: bool) -> Result<Option<TxnId>> {
+        Err(Error::unsupported("the transaction's number cannot be used here"))
+    }
 }
 
 /// Surroundings without subqueries.
@@ -397,6 +401,7 @@ impl Code {
                 }
                 array
             }
+            Code::Transaction { taken, is_xid8 } => functions::number_of(env.transaction(*taken)?, *is_xid8),
             Code::Subquery { index, kind } => {
                 let mut values: SmallVec<[Datum; 2]> = SmallVec::new();
                 if let SubqueryUse::AnyAll { left, .. } = &**kind {

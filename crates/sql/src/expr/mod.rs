@@ -105,6 +105,11 @@ pub(crate) enum Code {
         array: Box<Code>,
         test: Box<Code>,
     },
+    /// The number of the transaction; NULL if it has none and none is to be `taken`.
+    Transaction {
+        taken: bool,
+        is_xid8: bool,
+    },
     /// A subquery of the plan by number.
     Subquery {
         index: usize,
@@ -228,7 +233,7 @@ impl Code {
         f(self);
         let mut each = |codes: &[Code]| codes.iter().for_each(|c| c.visit(f));
         match self {
-            Code::Const(_) | Code::Slot(_) => {}
+            Code::Const(_) | Code::Slot(_) | Code::Transaction { .. } => {}
             Code::Compare(_, args) | Code::NullIf(_, args) | Code::Int { args, .. } | Code::Distinct { args, .. } => {
                 each(&args[..]);
             }

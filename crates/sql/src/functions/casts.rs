@@ -345,6 +345,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(3452, "int8", &[JSONB], INT8, |_, a| json_number(a, "bigint", |v| Ok(Datum::Int8(v.to_i64()?)))),
     immutable(3453, "float4", &[JSONB], FLOAT4, |_, a| json_number(a, "real", |v| Ok(Datum::Float4(v.to_float4()?)))),
     immutable(3556, "bool", &[JSONB], BOOL, jsonb_to_bool),
+    immutable(5071, "xid", &[XID8], XID, |_, a| of!(a, Int8(v) => Oid(types::xid8_number(*v) as u32))),
     immutable(9400, "char", &[BPCHAR], CHAR, to_char),
     immutable(9401, "oid", &[INT2], OID, to_oid),
     immutable(9402, "regclass", &[INT2], REGCLASS, to_oid),
@@ -561,4 +562,5 @@ pub(super) static CASTS: &[CastEntry] = &[
     cast(VARCHAR, VARCHAR, Implicit, Some("varchar")),
     cast(JSON, JSONB, Assignment, Some("jsonb")),
     cast(JSONB, JSON, Assignment, Some("json")),
+    cast(XID8, XID, Explicit, Some("xid")),
 ];

@@ -20,7 +20,7 @@ mod record;
 mod registry;
 mod send;
 mod session;
-pub(crate) use session::IDENTITY_VALUE;
+pub(crate) use session::{IDENTITY_VALUE, asks_for_number, number_of};
 mod sets;
 mod size;
 pub(crate) use size::{call, weight};

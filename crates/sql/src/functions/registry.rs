@@ -211,7 +211,7 @@ mod tests {
             BOOL => [false, true].map(Datum::Bool).into(),
             INT2 => [i16::MIN, -1, 0, i16::MAX].map(Datum::Int2).into(),
             INT4 => [i32::MIN, -1, 0, i32::MAX].map(Datum::Int4).into(),
-            INT8 => micros.map(Datum::Int8).into(),
+            INT8 | TID | XID8 => micros.map(Datum::Int8).into(),
             OID | XID | CID => [0, 1, u32::MAX].map(Datum::Oid).into(),
             FLOAT4 => doubles.map(|value| Datum::Float4(value as f32)).into(),
             FLOAT8 => doubles.map(Datum::Float8).into(),

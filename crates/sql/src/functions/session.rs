@@ -12,9 +12,11 @@ mod privileges;
 pub(in crate::functions) mod regnames;
 mod sequences;
 mod sizes;
+mod transaction;
 mod waits;
 
 pub(crate) use catalog::shown_type;
+pub(crate) use transaction::{asks_for_number, number_of};
 
 use std::sync::Arc;
 
@@ -116,8 +118,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     volatile(2559, "lastval", &[], INT8, sequences::lastval),
     // Names that no statement can write without quotes: what a sequence shows as a table.
     volatile(4032, "pg_sequence_last_value", &[REGCLASS], INT8, sequences::sequence_last_value),
-    stable(2943, "txid_current", &[], INT8, unsupported),
-    stable(5059, "pg_current_xact_id", &[], XID8, unsupported),
+    stable(transaction::TXID_CURRENT, "txid_current", &[], INT8, unsupported),
+    stable(transaction::TXID_IF_ASSIGNED, "txid_current_if_assigned", &[], INT8, unsupported),
+    stable(transaction::XACT_ID, "pg_current_xact_id", &[], XID8, unsupported),
+    stable(transaction::XACT_ID_IF_ASSIGNED, "pg_current_xact_id_if_assigned", &[], XID8, unsupported),
     volatile(3809, "pg_export_snapshot", &[], TEXT, waits::export_snapshot),
     volatile(3036, "pg_notify", &[TEXT, TEXT], VOID, notify::notify).lax(),
     volatile(3296, "pg_notification_queue_usage", &[], FLOAT8, notify::queue_usage),

@@ -10,6 +10,7 @@ use super::methods::{PlanMethod, PlanMethods, sort_cost};
 use super::node::{
     Access, Bound, KeyColumn, KeyPart, KeyReader, ListSource, Node, PlannedTable, RowReader, ScanNode, Stage,
 };
+use super::places::Places;
 use super::{explain, leak, selectivity, walk};
 use crate::expr::{Code, How, comparison_of};
 use crate::ir::{AnyAllSource, CastKind, CompareOp, Expr, TableInfo};
@@ -71,6 +72,8 @@ pub(super) type WantedOrder = [(usize, bool, bool)];
 /// A chosen access path, not compiled yet.
 #[derive(Debug)]
 pub(super) struct Path<'e> {
+    /// A condition that says where the rows are.
+    places: Option<(usize, Places<'e>)>,
     index: Option<(usize, Vec<Sarg<'e>>, Option<Sarg<'e>>, Option<Sarg<'e>>)>,
     pub rows: f64,
     pub cost: f64,
@@ -174,7 +177,7 @@ fn fits(how: How, column: Oid, other: Oid) -> bool {
 }
 
 /// Whether an expression has a value before rows of `rel` are read, when those of `available` have been.
-fn known(expr: &Expr, rel: usize, available: Mask) -> bool {
+pub(super) fn known(expr: &Expr, rel: usize, available: Mask) -> bool {
     let conjunct = Conjunct::new(expr.clone());
     conjunct.mask & !available == 0 && conjunct.mask & (1 << rel) == 0 && !walk::is_volatile(expr)
 }
@@ -296,7 +299,7 @@ pub(super) fn choose<'e>(
     let table = OfTable { level, rel, conjuncts, total, rows, left: conjuncts.iter().filter(testable).count() as i32 };
     let methods = level.cx.methods;
     let cost = total + 1.0 + methods.cost(PlanMethod::SeqScan);
-    let full = Path { index: None, rows, cost, reverse: false, ordered: false };
+    let full = Path { places: None, index: None, rows, cost, reverse: false, ordered: false };
     let mut best = finish(full, wanted, false, table.left, methods);
     // A table that is small now may not be small for long, and an index of a small one costs next to nothing.
     let mut least = best.cost.max(INDEXED_MIN);
@@ -308,7 +311,33 @@ pub(super) fn choose<'e>(
             best = path;
         }
     }
+    if let Some(path) = places_path(&table, conjuncts, available, wanted)
+        && path.cost < least
+    {
+        best = path;
+    }
     best
+}
+
+/// The way to rows whose places are known.
+fn places_path<'e>(
+    table: &OfTable<'_, '_>,
+    conjuncts: &'e [Conjunct],
+    available: Mask,
+    wanted: Option<(&WantedOrder, bool)>,
+) -> Option<Path<'e>> {
+    let (rel, rels) = (table.rel, table.level.rels);
+    if rels[rel].columns.len() == rels[rel].system_start()? {
+        return None;
+    }
+    let unused = conjuncts.iter().enumerate().filter(|(_, c)| !c.used && leak::may_lead(c, rel, conjuncts));
+    let found = unused.filter_map(|(at, c)| Some((at, Places::of(c, rels, rel, available)?)));
+    let places = found.min_by(|a, b| a.1.rows().total_cmp(&b.1.rows()))?;
+    let (methods, rows) = (table.level.cx.methods, places.1.rows());
+    let cost = 1.0 + rows + methods.cost(PlanMethod::TidScan);
+    let rows = table.rows.min(rows).max(1.0);
+    let path = Path { places: Some(places), index: None, rows, cost, reverse: false, ordered: false };
+    Some(finish(path, wanted, false, table.left - 1, methods))
 }
 
 /// Rows up to which an index is always taken that leads to fewer of them.
@@ -450,6 +479,7 @@ fn index_path<'e>(
     let method = if several { PlanMethod::BitmapScan } else { PlanMethod::IndexScan };
     let cost = 2.0 + rows * 1.5 + methods.cost(method);
     let path = Path {
+        places: None,
         index: Some((number, prefix, lower, upper)),
         rows: table.rows.min(rows).max(1.0),
         cost,
@@ -510,7 +540,14 @@ pub(super) fn scan(
     let mut shown: Vec<&Expr> = Vec::new();
     let mut keys = None;
     let access = match path.index {
-        None => Access::Full,
+        None => match path.places {
+            None => Access::Full,
+            Some((conjunct, places)) => {
+                conjuncts[conjunct].used = true;
+                shown.push(&snapshot[conjunct].expr);
+                Access::Places(places.compile(level)?)
+            }
+        },
         Some((number, prefix, lower, upper)) => {
             let index = &info.indexes[number];
             // Several ranges lead to rows that the condition may still refuse.

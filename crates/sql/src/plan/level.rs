@@ -243,8 +243,8 @@ impl<'a> Level<'a> {
         }
         let rels = (0..self.rels.len()).filter(|rel| mask & (1 << rel) != 0);
         let column = |rel: usize, column: usize| match self.rels.len() {
-            1 => self.rels[rel].columns[column].name.clone(),
-            _ => format!("{}.{}", self.rels[rel].alias, self.rels[rel].columns[column].name),
+            1 => self.rels[rel].column_name(column).to_string(),
+            _ => format!("{}.{}", self.rels[rel].alias, self.rels[rel].column_name(column)),
         };
         rels.flat_map(|rel| self.columns[rel].iter().map(move |(number, _)| column(rel, *number))).collect()
     }

@@ -22,10 +22,12 @@ pub enum PlanMethod {
     Sort,
     /// Reading the columns from an index's keys: what is read through the index without it is read with the rows.
     IndexOnlyScan,
+    /// Reading rows whose places are known.
+    TidScan,
 }
 
 /// Settings and their methods.
-const NAMES: [(&str, PlanMethod); 8] = [
+const NAMES: [(&str, PlanMethod); 9] = [
     ("enable_seqscan", PlanMethod::SeqScan),
     ("enable_indexscan", PlanMethod::IndexScan),
     ("enable_bitmapscan", PlanMethod::BitmapScan),
@@ -34,6 +36,7 @@ const NAMES: [(&str, PlanMethod); 8] = [
     ("enable_nestloop", PlanMethod::NestedLoop),
     ("enable_sort", PlanMethod::Sort),
     ("enable_indexonlyscan", PlanMethod::IndexOnlyScan),
+    ("enable_tidscan", PlanMethod::TidScan),
 ];
 
 /// What a method costs that is switched off, in rows of a full scan: PostgreSQL's `disable_cost`.
@@ -42,21 +45,21 @@ const DISABLED: f64 = 1e12;
 /// The methods that are switched off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PlanMethods {
-    off: u8,
+    off: u16,
 }
 
 impl PlanMethods {
     /// Follows a setting; `false` if it is none of these.
     pub fn follow(&mut self, setting: &str, on: bool) -> bool {
         let Some((_, method)) = NAMES.iter().find(|(name, _)| *name == setting) else { return false };
-        let bit = 1 << *method as u8;
+        let bit = 1 << *method as u16;
         self.off = if on { self.off & !bit } else { self.off | bit };
         true
     }
 
     /// Whether a method is switched off.
     pub fn is_off(self, method: PlanMethod) -> bool {
-        self.off & (1 << method as u8) != 0
+        self.off & (1 << method as u16) != 0
     }
 
     /// What using a method costs beyond what it costs.
@@ -65,7 +68,7 @@ impl PlanMethods {
     }
 
     /// A number that stands for all of them.
-    pub fn bits(self) -> u8 {
+    pub fn bits(self) -> u16 {
         self.off
     }
 }

@@ -25,6 +25,7 @@ mod methods;
 mod modify;
 mod node;
 mod order;
+mod places;
 mod query;
 mod rewrite;
 mod selectivity;

@@ -226,7 +226,7 @@ fn conflict_action(level: &mut Level<'_>, info: &TableInfo, conflict: &OnConflic
 }
 
 fn choice(level: &mut Level<'_>, query: &Query, mode: RowLockMode) -> Result<RowChoice> {
-    let recheck = query::qualification(level, query)?;
+    let recheck = query::qualification(level, query, Some(0))?;
     Ok(RowChoice { mode, recheck, may_repeat: !matches!(query.from[..], [From::Rel(_)]) })
 }
 

@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use base::{LayoutId, Oid, Result};
+use base::{LayoutId, Oid, Result, RowId};
 use engine_api::{BatchRow, ConflictArbiter, RowContent, RowLockMode, TableRef, Txn, WaitPolicy};
 use types::{Datum, DatumRef, RowLayout, RowRef};
 
@@ -16,6 +16,7 @@ use crate::expr::{Code, Codes, Slot};
 use crate::functions::{Aggregate, SetFunction};
 use crate::ir::{Exclude, FrameMode, SetOp, TableInfo, WindowCallee, WindowKind};
 use crate::system::SystemRelation;
+use crate::system_column::SystemColumn;
 
 /// The plan of one query level, with a frame of its own.
 #[derive(Debug)]
@@ -206,6 +207,8 @@ enum Source {
     Field(usize),
     /// The column did not exist when the tuple was written.
     Missing(Datum),
+    /// It is not in the tuple: the table it is of.
+    System(SystemColumn, Oid),
 }
 
 impl RowReader {
@@ -222,6 +225,10 @@ impl RowReader {
                     .iter()
                     .map(|&(column, slot)| {
                         let number = column as i16 + 1;
+                        let system = column.checked_sub(info.desc.columns.len());
+                        if let Some(system) = system.and_then(|at| SystemColumn::ALL.get(at)) {
+                            return Ok((slot, Source::System(*system, info.desc.oid)));
+                        }
                         let source = match desc.fields.iter().position(|f| f.column == number) {
                             Some(field) => Source::Field(field),
                             None => Source::Missing(super::missing_value(&info.desc.columns[column])?),
@@ -251,8 +258,7 @@ impl RowReader {
 
     /// A row whose columns are looked at where they are. `None` if its layout is unknown.
     pub fn stored<'r>(&'r self, row: BatchRow<'r>) -> Option<StoredRow<'r>> {
-        let reader = self.layout(row.layout)?;
-        Some(StoredRow { tuple: RowRef::new(&reader.layout, row.tuple), steps: &reader.steps })
+        Some(StoredRow::new(self.layout(row.layout)?, row))
     }
 
     #[inline]
@@ -266,8 +272,7 @@ impl RowReader {
         if let Some(slot) = self.row_slot {
             frame[slot as usize] = Datum::Int8(row.row.0 as i64);
         }
-        let reader = self.layout(row.layout)?;
-        Some(Reading { row: StoredRow { tuple: RowRef::new(&reader.layout, row.tuple), steps: &reader.steps }, at: 0 })
+        Some(Reading { row: StoredRow::new(self.layout(row.layout)?, row), at: 0 })
     }
 }
 
@@ -301,14 +306,32 @@ impl Reading<'_> {
 pub(crate) struct StoredRow<'r> {
     tuple: RowRef<'r>,
     steps: &'r [(Slot, Source)],
+    row: RowId,
+    writer: u32,
 }
 
 impl<'r> StoredRow<'r> {
+    #[inline]
+    fn new(reader: &'r LayoutReader, row: BatchRow<'r>) -> StoredRow<'r> {
+        let tuple = RowRef::new(&reader.layout, row.tuple);
+        StoredRow { tuple, steps: &reader.steps, row: row.row, writer: row.writer }
+    }
+
     #[inline]
     pub fn get(&self, column: usize) -> DatumRef<'r> {
         match &self.steps[column].1 {
             Source::Field(field) => self.tuple.get(*field),
             Source::Missing(value) => value.as_ref(),
+            Source::System(system, table) => self.system(*system, *table),
+        }
+    }
+
+    #[inline(never)]
+    fn system(&self, column: SystemColumn, table: Oid) -> DatumRef<'r> {
+        match column.value(table, self.row, self.writer, 0) {
+            Datum::Int8(place) => DatumRef::Int8(place),
+            Datum::Oid(number) => DatumRef::Oid(number),
+            _ => DatumRef::Null,
         }
     }
 
@@ -317,7 +340,7 @@ impl<'r> StoredRow<'r> {
     pub fn text_bytes(&self, column: usize) -> Option<&'r [u8]> {
         match &self.steps[column].1 {
             Source::Field(field) => self.tuple.text_bytes(*field),
-            Source::Missing(_) => None,
+            Source::Missing(_) | Source::System(..) => None,
         }
     }
 
@@ -326,6 +349,7 @@ impl<'r> StoredRow<'r> {
         match &self.steps[column].1 {
             Source::Field(field) => self.tuple.get_owned(*field),
             Source::Missing(value) => value.clone(),
+            Source::System(system, table) => self.system(*system, *table).to_owned(),
         }
     }
 }
@@ -411,6 +435,8 @@ pub(crate) enum Stage {
 pub(crate) enum Access {
     /// All.
     Full,
+    /// Those at some places, by `ctid`.
+    Places(ListSource),
     /// Those with one key.
     Point { index: Oid, key: Vec<KeyPart> },
     /// Those with one of several keys: `list` is the position of the part that has several values.

@@ -14,7 +14,7 @@ use super::node::{
     PlannedTable, ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode, SortNode, SortSlot, StoredColumns,
     ValuesNode,
 };
-use super::{PlanContext, RowOf, rewrite, selectivity, walk, window};
+use super::{PlanContext, RowOf, places, rewrite, selectivity, walk, window};
 use crate::bind::visit::{is_constant, same_rows};
 use crate::bind::{equal::same, window_parts};
 use crate::expr::{Code, Resolve, Slot};
@@ -545,8 +545,8 @@ fn has_outer(from: &From) -> bool {
     }
 }
 
-/// The whole qualification of a query's rows, for rows that have moved (rule R7).
-pub(super) fn qualification(level: &mut Level<'_>, query: &Query) -> Result<Vec<Code>> {
+/// The whole qualification of a query's rows, for rows that have moved (rule R7): those of `moving`, if it is one rel only.
+pub(super) fn qualification(level: &mut Level<'_>, query: &Query, moving: Option<usize>) -> Result<Vec<Code>> {
     let mut conditions: Vec<&Expr> = query.guards.iter().map(|guard| &guard.condition).collect();
     for from in &query.from {
         // Below an outer join a condition decides what is joined, not whether there is a row.
@@ -555,11 +555,25 @@ pub(super) fn qualification(level: &mut Level<'_>, query: &Query) -> Result<Vec<
         }
     }
     conditions.extend(&query.filter);
-    level.compile_all(conditions)
+    let mut parts = Vec::new();
+    conditions.into_iter().for_each(|condition| walk::conjuncts(condition.clone(), &mut parts));
+    let mut codes = Vec::with_capacity(parts.len());
+    for part in &parts {
+        match places::of_moved(part, level.rels, moving) {
+            None => codes.push(level.compile(part)?),
+            Some(true) => {}
+            Some(false) => codes.push(Code::Const(types::Datum::Bool(false))),
+        }
+    }
+    Ok(codes)
 }
 
 fn lock_rows(level: &mut Level<'_>, query: &Query, input: Node, recompute: Vec<(Slot, Code)>) -> Result<Node> {
-    let recheck = qualification(level, query)?;
+    let moving = match query.locking[..] {
+        [ref lock] => Some(lock.rel),
+        _ => None,
+    };
+    let recheck = qualification(level, query, moving)?;
     let mut targets = Vec::new();
     for lock in &query.locking {
         let RelKind::Table(info) = &level.rels[lock.rel].kind else { continue };

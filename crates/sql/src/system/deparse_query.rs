@@ -348,7 +348,10 @@ impl<'a> Writer<'a> {
         let at = self.queries.len().checked_sub(column.level + 1)?;
         let rel = self.queries[at].rels.get(column.rel)?;
         match &rel.kind {
-            RelKind::Table(info) => info.desc.columns.get(column.column).map(|c| c.name.clone()),
+            RelKind::Table(info) => match rel.system_column(column.column) {
+                Some(system) => Some(system.name().to_string()),
+                None => info.desc.columns.get(column.column).map(|c| c.name.clone()),
+            },
             RelKind::System(relation) => relation.columns.get(column.column).map(|c| c.0.to_string()),
             RelKind::Window(_) => None,
             _ => rel.columns.get(column.column).map(|c| c.name.clone()),

@@ -95,6 +95,25 @@ pub(super) fn default_class(ty: Oid) -> u32 {
     CLASSES.iter().find(|c| c.3 == ty.0 && c.4).map_or(0, |c| c.0)
 }
 
+/// Demands that keys of a type can be in an index of an access method that names no class.
+///
+/// # Errors
+/// 42704
+pub(crate) fn require_default(ty: Oid, method: &str) -> Result<()> {
+    let of_hash = method == "hash" && matches!(ty, types::oid::XID | types::oid::CID);
+    if of_hash || default_class(ty) != 0 {
+        return Ok(());
+    }
+    Err(no_default(&types::oid::format_type(ty, -1), method))
+}
+
+/// 42704: a type has no default class.
+pub(crate) fn no_default(ty: &str, method: &str) -> Error {
+    let message = format!("data type {ty} has no default operator class for access method \"{method}\"");
+    Error::new(SqlState::UNDEFINED_OBJECT, message)
+        .hint("You must specify an operator class for the index or define a default operator class for the data type.")
+}
+
 /// The number of a class that CREATE INDEX names for a key of a type, 0 if it is the default one.
 ///
 /// # Errors

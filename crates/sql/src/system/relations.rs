@@ -6,6 +6,7 @@ use types::{Array, Datum, type_info};
 
 use super::{Rows, SystemRelation, access, oid, row, text};
 use crate::functions::EvalContext;
+use crate::system_column::SystemColumn;
 
 /// Whether an object belongs to the session's database.
 pub(super) fn in_database(catalog: &Catalog, schema: Oid, cx: &dyn EvalContext) -> bool {
@@ -243,6 +244,27 @@ struct Attribute<'a> {
     acl: Datum,
 }
 
+/// The system columns of a table or a sequence.
+fn system_attributes(rel: &SystemRelation, relation: Oid, catalog: &Catalog, rows: &mut Vec<Vec<Datum>>) {
+    for column in SystemColumn::ALL {
+        let attribute = Attribute {
+            relation,
+            name: column.name(),
+            type_oid: column.type_oid(),
+            typmod: -1,
+            number: column.number(),
+            not_null: true,
+            has_default: false,
+            has_missing: false,
+            identity: "",
+            generated: false,
+            dropped: false,
+            acl: access::of_column(catalog, relation, column.number()),
+        };
+        rows.push(self::attribute(rel, attribute));
+    }
+}
+
 fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
     let info = type_info(a.type_oid);
     row(
@@ -251,14 +273,14 @@ fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
             ("attrelid", oid(a.relation)),
             ("attname", text(a.name)),
             ("atttypid", oid(if a.dropped { Oid(0) } else { a.type_oid })),
-            ("attstattarget", Datum::Int4(-1)),
+            ("attstattarget", Datum::Int4(if a.number < 0 { 0 } else { -1 })),
             ("attlen", Datum::Int2(info.map_or(-1, |i| i.len))),
             ("attnum", Datum::Int2(a.number)),
             ("attndims", Datum::Int4(info.is_some_and(|i| i.category == 'A') as i32)),
             ("attcacheoff", Datum::Int4(-1)),
             ("atttypmod", Datum::Int4(a.typmod)),
             ("attbyval", Datum::Bool(info.is_some_and(|i| i.by_val))),
-            ("attalign", text("i")),
+            ("attalign", text(info.map_or('i', |i| i.align).encode_utf8(&mut [0; 4]))),
             ("attstorage", text(storage_of(a.type_oid))),
             ("attcompression", text("")),
             ("attnotnull", Datum::Bool(a.not_null)),
@@ -299,6 +321,9 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for table in tables_of(&catalog, cx) {
+        if table.kind != TableKind::View {
+            system_attributes(rel, table.oid, &catalog, &mut rows);
+        }
         for column in &table.columns {
             rows.push(attribute(
                 rel,
@@ -340,6 +365,7 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     for object in catalog.walk() {
         if let Some(sequence) = catalog.sequence(object.oid()).filter(|s| in_database(&catalog, s.schema, cx)) {
             use types::oid::{BOOL, INT8};
+            system_attributes(rel, sequence.oid, &catalog, &mut rows);
             for (i, (name, ty)) in [("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)].iter().enumerate() {
                 rows.push(plain(rel, sequence.oid, name, *ty, -1, i));
             }

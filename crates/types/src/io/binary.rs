@@ -91,6 +91,11 @@ pub(crate) fn take(ty: Oid, typmod: i32, input: &mut Input<'_>) -> Result<Datum>
         oid::INT4 => Datum::Int4(input.word()?),
         oid::INT8 => Datum::Int8(input.long()?),
         ty if oid::is_oid_like(ty) => Datum::Oid(input.word()? as u32),
+        oid::TID => {
+            let block = input.word()? as u32;
+            super::counted::tid(block, input.short()?)
+        }
+        oid::XID8 => super::counted::xid8(input.long()? as u64),
         oid::FLOAT4 => Datum::Float4(f32::from_be_bytes(input.array()?)),
         oid::FLOAT8 => Datum::Float8(f64::from_be_bytes(input.array()?)),
         oid::NUMERIC => Datum::Numeric(Numeric::read_binary(input)?),

@@ -8,7 +8,7 @@ use types::Datum;
 use super::super::cte::HasTarget;
 use super::super::foreign_key::Constraints;
 use super::super::{Cx, Next, Operator};
-use super::{LockedRows, NextLocked, changed};
+use super::{LockedRows, NextLocked, changed, note_deleter};
 use crate::plan::{DeleteNode, Target};
 
 /// Deletes the rows of its input.
@@ -47,6 +47,7 @@ impl Operator for Delete {
             self.constraints.note_deleted(target);
             let table = target.table.open(cx.run.txn)?;
             cx.run.txn.delete(table, row)?;
+            note_deleter(target, cx, frame);
             if let Some(next) = changed(target, cx, frame)? {
                 return Ok(next);
             }

@@ -11,7 +11,7 @@ use types::Datum;
 use super::super::cte::HasTarget;
 use super::super::foreign_key::Constraints;
 use super::super::{Cx, Next, Operator, operator};
-use super::{Locked, changed, check, lock};
+use super::{Locked, changed, check, lock, note_system};
 use crate::expr::{Code, all_true};
 use crate::plan::{ConflictAction, InsertNode, InsertRows, Target};
 
@@ -207,6 +207,7 @@ impl Operator for Insert {
                                 self.own.insert(row.0);
                             }
                             self.constraints.note_inserted(target, row, frame);
+                            note_system(target, row, false, cx, frame);
                             if let Some(next) = changed(target, cx, frame)? {
                                 return Ok(next);
                             }
@@ -232,6 +233,7 @@ impl Operator for Insert {
                     }
                     self.own.insert(row.0);
                     self.state = State::Reading;
+                    note_system(target, row, true, cx, frame);
                     if let Some(next) = changed(target, cx, frame)? {
                         return Ok(next);
                     }

@@ -17,6 +17,7 @@ use super::{Cx, Next, Operator, operator};
 use crate::expr::all_true;
 use crate::plan::{Node, RowChoice, Target};
 use crate::privileges::shown;
+use crate::system_column::SystemColumn;
 
 /// What locking a row to change it found.
 enum Locked {
@@ -247,6 +248,26 @@ fn returning(target: &Target, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Resul
         frame[*slot as usize] = code.eval(cx, frame)?;
     }
     Ok(())
+}
+
+/// Puts what the system columns show of the version that the transaction has just written into the frame, if they are used.
+/// `locked`: an INSERT has found the row, and locked it before it changed it.
+#[inline]
+fn note_system(target: &Target, row: RowId, locked: bool, cx: &Cx<'_, '_>, frame: &mut [Datum]) {
+    let desc = &target.table.info.desc;
+    let Some(slots) = target.slots.get(desc.columns.len()..).filter(|slots| !slots.is_empty()) else { return };
+    let writer = cx.run.txn.id().map_or(0, base::TxnId::tag);
+    for (slot, column) in slots.iter().zip(SystemColumn::ALL) {
+        frame[*slot as usize] = column.value(desc.oid, row, writer, if locked { writer } else { 0 });
+    }
+}
+
+/// The same of a row that the transaction has just deleted: it is as it was, but for who has it.
+#[inline]
+fn note_deleter(target: &Target, cx: &Cx<'_, '_>, frame: &mut [Datum]) {
+    let own = target.table.info.desc.columns.len();
+    let Some(slot) = target.slots.get(own + SystemColumn::Xmax as usize) else { return };
+    frame[*slot as usize] = Datum::Oid(cx.run.txn.id().map_or(0, base::TxnId::tag));
 }
 
 /// Counts one changed row; `Row` if it is to be returned.

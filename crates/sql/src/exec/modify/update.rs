@@ -10,7 +10,7 @@ use types::Datum;
 use super::super::cte::HasTarget;
 use super::super::foreign_key::Constraints;
 use super::super::{Cx, Next, Operator};
-use super::{LockedRows, NextLocked, changed, check};
+use super::{LockedRows, NextLocked, changed, check, note_system};
 use crate::plan::{Target, UpdateNode};
 
 /// Changes the rows of its input.
@@ -91,6 +91,7 @@ impl Operator for Update {
                 self.storing = Some(row);
                 return Ok(Next::Wait(wait));
             }
+            note_system(target, row, false, cx, frame);
             if let Some(next) = changed(target, cx, frame)? {
                 return Ok(next);
             }

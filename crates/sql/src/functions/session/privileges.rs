@@ -11,6 +11,7 @@ use super::super::entry::{mismatch, text_of};
 use super::names;
 use crate::privileges::{self, Who, roles};
 use crate::system;
+use crate::system_column;
 
 /// Privileges asked for: any of them will do.
 struct Asked {
@@ -154,8 +155,9 @@ pub(super) fn column(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     };
     let number = match args.get(args.len().wrapping_sub(2)) {
         Some(Datum::Int2(n)) if table.live_columns().any(|c| c.number == *n) => *n,
+        Some(Datum::Int2(n)) if table.kind != engine_api::TableKind::View && (-6..0).contains(n) => *n,
         Some(Datum::Text(name)) => {
-            table.column(name).map(|c| c.number).ok_or_else(|| names::no_column(name, &table.name))?
+            system_column::number_of(table, name).ok_or_else(|| names::no_column(name, &table.name))?
         }
         _ => return Ok(Datum::Null),
     };

@@ -29,14 +29,15 @@ pub(in crate::plan) fn show(expr: &Expr, rels: &[Rel]) -> String {
             match value {
                 types::Datum::Null => "NULL".to_string(),
                 _ if written.is_err() => "?".to_string(),
-                types::Datum::Int2(_) | types::Datum::Int4(_) | types::Datum::Int8(_) | types::Datum::Bool(_) => text,
+                types::Datum::Int2(_) | types::Datum::Int4(_) | types::Datum::Bool(_) => text,
+                types::Datum::Int8(_) if ty.oid == types::oid::INT8 => text,
                 _ => format!("'{text}'::{}", types::oid::format_type(ty.oid, ty.typmod)),
             }
         }
         Expr::Param(number, _) => format!("${}", number + 1),
         Expr::Column(c) if c.level == 0 => match rels.get(c.rel) {
-            Some(rel) if rels.len() > 1 => format!("{}.{}", rel.alias, rel.columns[c.column].name),
-            Some(rel) => rel.columns[c.column].name.clone(),
+            Some(rel) if rels.len() > 1 => format!("{}.{}", rel.alias, rel.column_name(c.column)),
+            Some(rel) => rel.column_name(c.column).to_string(),
             None => "?".to_string(),
         },
         Expr::Call { function, args, .. } => {

@@ -320,13 +320,14 @@ fn scan(scan: &ScanNode) -> Shown<'_> {
     let table = &scan.table.info.desc.name;
     let on = if *table == scan.alias { format!("on {table}") } else { format!("on {table} {}", scan.alias) };
     let index = match &scan.access {
-        Access::Full => None,
+        Access::Full | Access::Places(_) => None,
         Access::Point { index, .. } | Access::Multi { index, .. } | Access::Ranges { index, .. } => {
             Some((index, false))
         }
         Access::Range { index, reverse, .. } => Some((index, *reverse)),
     };
     let shown = match index {
+        None if matches!(scan.access, Access::Places(_)) => Shown::new(format!("Tid Scan {on}"), "Tid Scan"),
         None => Shown::new(format!("Seq Scan {on}"), "Seq Scan"),
         Some((oid, reverse)) => {
             let name = scan.table.info.indexes.iter().find(|i| i.oid == *oid).map_or("?", |i| i.name.as_str());
@@ -338,5 +339,6 @@ fn scan(scan: &ScanNode) -> Shown<'_> {
         }
     };
     let shown = shown.with("Relation Name", table).with("Alias", &scan.alias);
-    shown.detail("Index Cond", &scan.shown.0).detail("Filter", &scan.shown.1)
+    let by = if matches!(scan.access, Access::Places(_)) { "TID Cond" } else { "Index Cond" };
+    shown.detail(by, &scan.shown.0).detail("Filter", &scan.shown.1)
 }
