@@ -1,4 +1,4 @@
-//! `pg_stat_activity`, `pg_stat_ssl`, `pg_stat_database`, `pg_stat_statements`, `pg_stat_user_tables` and kin.
+//! `pg_stat_activity`, `pg_stat_ssl`, `pg_stat_database`, `pg_stat_statements` and kin.
 //!
 //! What is not counted is NULL, so that nobody takes a zero for a measurement.
 
@@ -6,7 +6,6 @@ use base::Oid;
 use engine_api::{Catalog, CatalogObject, oids};
 use types::Datum;
 
-use super::relations::tables_of;
 use super::views::name_of;
 use super::{Rows, SystemRelation, oid, row, text};
 use crate::functions::EvalContext;
@@ -104,6 +103,19 @@ pub(super) fn ssl(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         .collect())
 }
 
+pub(super) fn gssapi(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let Some(session) = cx.session() else { return Ok(Vec::new()) };
+    let (catalog, who) = (cx.catalog(), who(cx));
+    let of = |session: &std::sync::Arc<crate::monitor::Activity>| {
+        let mut columns = vec![("pid", Datum::Int4(session.pid))];
+        if may_see(&catalog, who, session.role) {
+            columns.extend(["gss_authenticated", "encrypted"].map(|name| (name, Datum::Bool(false))));
+        }
+        row(rel, columns)
+    };
+    Ok(session.monitor.sessions().iter().map(of).collect())
+}
+
 pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let Some(session) = cx.session() else { return Ok(Vec::new()) };
     let catalog = cx.catalog();
@@ -160,45 +172,6 @@ pub(super) fn statements(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 ("rows", Datum::Int8(sums.rows as i64)),
             ],
         ));
-    }
-    Ok(rows)
-}
-
-pub(super) fn user_tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let Some(session) = cx.session() else { return Ok(Vec::new()) };
-    let catalog = cx.catalog();
-    Ok(tables_of(&catalog, cx)
-        .iter()
-        .map(|table| {
-            row(
-                rel,
-                vec![
-                    ("relid", oid(table.oid)),
-                    ("schemaname", text(name_of(&catalog, table.schema))),
-                    ("relname", text(&table.name)),
-                    ("n_live_tup", Datum::Int8(session.engine.row_count(table.oid) as i64)),
-                ],
-            )
-        })
-        .collect())
-}
-
-pub(super) fn user_indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let catalog = cx.catalog();
-    let mut rows = Vec::new();
-    for table in tables_of(&catalog, cx) {
-        for index in catalog.indexes(table.oid) {
-            rows.push(row(
-                rel,
-                vec![
-                    ("relid", oid(table.oid)),
-                    ("indexrelid", oid(index.oid)),
-                    ("schemaname", text(name_of(&catalog, table.schema))),
-                    ("relname", text(&table.name)),
-                    ("indexrelname", text(&index.name)),
-                ],
-            ));
-        }
     }
     Ok(rows)
 }

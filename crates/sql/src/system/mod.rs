@@ -8,6 +8,7 @@ mod access;
 mod activity;
 mod aggregate_facts;
 mod constraints;
+mod counters;
 mod definitions;
 mod deparse;
 mod deparse_documents;

@@ -107,23 +107,26 @@ pub(super) fn authids(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     })
 }
 
+fn user_columns(role: &RoleDesc, password: Datum) -> Vec<(&'static str, Datum)> {
+    vec![
+        ("usename", text(&role.name)),
+        ("usesysid", oid(role.oid)),
+        ("usecreatedb", Datum::Bool(role.create_database)),
+        ("usesuper", Datum::Bool(role.superuser)),
+        ("userepl", Datum::Bool(role.replication)),
+        ("usebypassrls", Datum::Bool(role.bypass_row_security)),
+        ("passwd", password),
+        ("valuntil", valid_until(role)),
+        ("useconfig", access::config_of(role, base::Oid::INVALID)),
+    ]
+}
+
 pub(super) fn users(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    each_user(cx, |role| {
-        row(
-            rel,
-            vec![
-                ("usename", text(&role.name)),
-                ("usesysid", oid(role.oid)),
-                ("usecreatedb", Datum::Bool(role.create_database)),
-                ("usesuper", Datum::Bool(role.superuser)),
-                ("userepl", Datum::Bool(role.replication)),
-                ("usebypassrls", Datum::Bool(role.bypass_row_security)),
-                ("passwd", text("********")),
-                ("valuntil", valid_until(role)),
-                ("useconfig", access::config_of(role, base::Oid::INVALID)),
-            ],
-        )
-    })
+    each_user(cx, |role| row(rel, user_columns(role, text("********"))))
+}
+
+pub(super) fn shadow(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    each_user(cx, |role| row(rel, user_columns(role, role.password.as_ref().map_or(Datum::Null, text))))
 }
 
 pub(super) fn tablespaces(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {

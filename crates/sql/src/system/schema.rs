@@ -2,6 +2,7 @@
 //!
 //! Types that Nyala does not have are shown as text: access lists, node trees, network addresses.
 
+mod counters;
 mod information;
 mod standard;
 mod tables;
@@ -12,7 +13,7 @@ use super::SystemRelation;
 
 /// All of them.
 pub(super) fn all() -> impl Iterator<Item = &'static SystemRelation> {
-    let catalog = [tables::RELATIONS, unused::RELATIONS, views::RELATIONS];
+    let catalog = [tables::RELATIONS, unused::RELATIONS, views::RELATIONS, counters::RELATIONS];
     let standard = [information::RELATIONS, standard::RELATIONS];
     catalog.into_iter().chain(standard).flatten()
 }

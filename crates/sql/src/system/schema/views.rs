@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, access, activity, locks, memory, names, settings, statistics, views};
+use crate::system::{SystemRelation, access, activity, counters, locks, memory, names, settings, statistics, views};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -313,7 +313,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("idx_tup_read", INT8),
             ("idx_tup_fetch", INT8),
         ],
-        rows: activity::user_indexes,
+        rows: counters::indexes,
     },
     SystemRelation {
         oid: Oid(12150),
@@ -344,7 +344,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("analyze_count", INT8),
             ("autoanalyze_count", INT8),
         ],
-        rows: activity::user_tables,
+        rows: counters::tables,
     },
     SystemRelation {
         oid: Oid(12064),
