@@ -44,6 +44,8 @@ thread_local! {
     static STOP: RefCell<Option<Arc<dyn Stop>>> = const { RefCell::new(None) };
     /// The strand that runs; 0 for the thread itself.
     static STRAND: Cell<u32> = const { Cell::new(0) };
+    /// Where the strand's stack begins and ends: it grows downward.
+    static STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
 /// What a thread can do about long work.
@@ -423,20 +425,38 @@ pub fn strand() -> usize {
 #[must_use]
 pub struct Outside {
     strand: u32,
+    stack: (usize, usize),
     caught: u32,
 }
 
-/// The strand of this number runs from now on.
+/// The strand of this number runs from now on, on a stack that begins and ends there.
 #[inline]
-pub fn enter(strand: u32) -> Outside {
+pub fn enter(strand: u32, stack: (usize, usize)) -> Outside {
     debug_assert_eq!(CLOSED.get(), 0, "no other work runs within a closed section");
-    Outside { strand: STRAND.replace(strand), caught: CAUGHT.replace(0) }
+    Outside { strand: STRAND.replace(strand), stack: STACK.replace(stack), caught: CAUGHT.replace(0) }
+}
+
+/// Whether what runs has a stack of its own, which is long: a statement of a session. What it leaves behind is dropped by who has
+/// as much.
+#[inline]
+pub fn has_long_stack() -> bool {
+    STACK.get().0 != 0
+}
+
+/// Whether less than so many hundredths of the stack are left, where it is known.
+#[inline]
+pub fn stack_is_below(hundredths: usize) -> bool {
+    let (begin, end) = STACK.get();
+    let here = std::ptr::from_ref(&begin).addr();
+    // What has run elsewhere meanwhile, on another stack, is not measured.
+    (end..begin).contains(&here) && here - end < (begin - end) / 100 * hundredths
 }
 
 /// It runs no more.
 #[inline]
 pub fn leave(outside: Outside) {
     STRAND.set(outside.strand);
+    STACK.set(outside.stack);
     CAUGHT.set(outside.caught);
 }
 
@@ -543,7 +563,7 @@ mod tests {
         stop_always();
         let mut other = Own::default();
         let stopped = caught(|| {
-            let outside = enter(7);
+            let outside = enter(7, (0, 0));
             other.swap();
             assert!(strand() == 7 && look_now().is_ok());
             stop_always();

@@ -21,7 +21,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use base::work::{self, Own};
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 /// A turn, from the first look at the clock on.
@@ -51,6 +51,8 @@ struct Worker {
     stack: Coroutine<Job, Answer, ()>,
     /// What is kept by strand is kept by this: no two of a thread have the same.
     number: u32,
+    /// Where the stack begins and ends.
+    bounds: (usize, usize),
 }
 
 thread_local! {
@@ -75,6 +77,7 @@ impl Worker {
         static PAUSE: Once = Once::new();
         PAUSE.call_once(|| work::host(work::Host { pause, can_leave, send, wait }));
         let stack = DefaultStack::new(STACK).ok()?;
+        let bounds = (stack.base().get(), stack.limit().get());
         let number = MADE.get() + 1;
         MADE.set(number);
         let stack = Coroutine::with_stack(stack, |yielder: &Yielder<Job, Answer>, mut job: Job| {
@@ -85,12 +88,12 @@ impl Worker {
                 job = yielder.suspend(Answer::Done);
             }
         });
-        Some(Box::new(Worker { stack, number }))
+        Some(Box::new(Worker { stack, number, bounds }))
     }
 
     /// Goes on with what it does, or begins the job.
     fn resume(&mut self, job: Job) -> Answer {
-        let (outer, outside) = (CURRENT.get(), work::enter(self.number));
+        let (outer, outside) = (CURRENT.get(), work::enter(self.number, self.bounds));
         let answer = self.stack.resume(job);
         work::leave(outside);
         CURRENT.set(outer);

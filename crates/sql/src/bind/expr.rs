@@ -15,23 +15,43 @@ use crate::functions::{self, CastContext};
 use crate::ir::{Expr, Ty};
 use crate::system_column::SystemColumn;
 
-/// How deep expressions may nest: what a thread with the usual 2 MiB of stack can bear, unoptimized too.
-pub(super) const MAX_DEPTH: usize = 400;
+/// How deep expressions may nest that are kept, and all where there is no more stack than the usual 2 MiB of a thread, unoptimized
+/// too.
+const MAX_DEPTH: usize = 400;
+
+/// The same for a statement that has a long stack; it ends earlier if half of that is used.
+const MAX_DEPTH_LONG: usize = 6000;
+
+/// How much of the stack must be left for what comes after binding: in hundredths.
+const STACK_LEFT: usize = 50;
 
 /// How many levels of [`MAX_DEPTH`] a query inside a query counts for.
 pub(super) const QUERY_DEPTH: usize = 4;
 
 /// How long a chain of operators may be; it is bound in a loop, but walked recursively later.
 const MAX_CHAIN: usize = 1500;
+const MAX_CHAIN_LONG: usize = 6000;
+
+/// How deep what is bound now may nest.
+pub(super) fn depth_max(is_kept: bool) -> usize {
+    if !is_kept && work::has_long_stack() { MAX_DEPTH_LONG } else { MAX_DEPTH }
+}
 
 const BOOL: Ty = Ty::of(oid::BOOL);
 
 impl<'a> Binder<'a, '_> {
-    /// Binds an expression.
-    pub(super) fn expr(&mut self, node: &'a Node) -> Result<Located> {
-        if self.depth >= MAX_DEPTH {
+    /// Refuses to go deeper.
+    #[inline]
+    pub(super) fn check_depth(&self) -> Result<()> {
+        if self.depth >= self.depth_max || work::stack_is_below(STACK_LEFT) {
             return Err(super::stack_depth());
         }
+        Ok(())
+    }
+
+    /// Binds an expression.
+    pub(super) fn expr(&mut self, node: &'a Node) -> Result<Located> {
+        self.check_depth()?;
         work::step(64)?;
         self.depth += 1;
         let result = self.expr_inner(node);
@@ -318,7 +338,7 @@ impl<'a> Binder<'a, '_> {
                 break;
             }
             chain.push(inner);
-            if chain.len() > MAX_CHAIN {
+            if chain.len() > if self.depth_max > MAX_DEPTH { MAX_CHAIN_LONG } else { MAX_CHAIN } {
                 return Err(super::stack_depth());
             }
             left = inner.lexpr.as_ref();
@@ -546,9 +566,7 @@ impl<'a> Binder<'a, '_> {
             let value = match node {
                 Node::A_ArrayExpr(inner) => {
                     nested = true;
-                    if self.depth >= MAX_DEPTH {
-                        return Err(super::stack_depth());
-                    }
+                    self.check_depth()?;
                     self.depth += 1;
                     let inner = self.array(inner, target);
                     self.depth -= 1;

@@ -63,9 +63,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     fn bind_from_item(&mut self, node: &'a Node) -> Result<FromItem> {
-        if self.depth >= super::expr::MAX_DEPTH {
-            return Err(super::stack_depth());
-        }
+        self.check_depth()?;
         self.depth += 1;
         let item = match node {
             Node::RangeVar(r) => self.range_var(r),

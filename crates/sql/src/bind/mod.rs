@@ -163,6 +163,7 @@ struct Binder<'a, 'c> {
     scopes: Vec<scope::Scope<'a>>,
     tables: Vec<(Oid, TableLockMode)>,
     depth: usize,
+    depth_max: usize,
     /// Queries bound so far; each reference to a CTE counts anew.
     queries: usize,
     params_forbidden: bool,
@@ -203,12 +204,14 @@ struct Binder<'a, 'c> {
 
 impl<'a, 'c> Binder<'a, 'c> {
     fn new(cx: &'a mut BindContext<'c>, sql: &'a str) -> Binder<'a, 'c> {
+        let is_kept = cx.in_stored > 0;
         Binder {
             cx,
             sql,
             scopes: Vec::new(),
             tables: Vec::new(),
             depth: 0,
+            depth_max: expr::depth_max(is_kept),
             queries: 0,
             params_forbidden: false,
             undecided: Vec::new(),
@@ -249,7 +252,7 @@ impl<'a, 'c> Binder<'a, 'c> {
 /// Stored expressions that may be bound one within another: a condition of a domain may speak of the domain.
 const STORED_DEPTH_MAX: u32 = 100;
 
-fn stack_depth() -> Error {
+pub(crate) fn stack_depth() -> Error {
     Error::new(SqlState::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(
         "Increase the configuration parameter \"max_stack_depth\" (currently 2048kB), after ensuring the platform's \
          stack depth limit is adequate.",

@@ -55,21 +55,36 @@ impl<'a> Binder<'a, '_> {
         let mut bound = self.select(select, resolve_unknowns);
         self.scopes.pop();
         self.leave_query();
-        if let (Ok(bound), Some(view)) = (&mut bound, &self.inside) {
+        if let Ok(bound) = &mut bound {
+            self.note_view(bound);
+        }
+        bound
+    }
+
+    /// Says of a query inside of a view that it is.
+    pub(super) fn note_view(&self, bound: &mut BoundQuery) {
+        if let Some(view) = &self.inside {
             bound.query.of_view.get_or_insert_with(|| QueryOfView {
                 view: Arc::clone(view),
                 is_whole: false,
                 is_locked: false,
             });
         }
-        bound
+    }
+
+    /// Enters a set operation inside of another one, in a scope of its own.
+    pub(super) fn enter_chained(&mut self) -> Result<()> {
+        let scope = Scope::new(self.scopes.len().checked_sub(1));
+        self.enter_query()?;
+        // A link of a chain takes none of the stack here.
+        self.depth -= super::expr::QUERY_DEPTH - 1;
+        self.scopes.push(scope);
+        Ok(())
     }
 
     /// Counts a query.
     pub(super) fn enter_query(&mut self) -> Result<()> {
-        if self.depth >= super::expr::MAX_DEPTH {
-            return Err(super::stack_depth());
-        }
+        self.check_depth()?;
         self.queries += 1;
         if self.queries > MAX_QUERIES {
             let message = format!("statement has more than {MAX_QUERIES} queries");
@@ -84,12 +99,17 @@ impl<'a> Binder<'a, '_> {
         self.depth -= super::expr::QUERY_DEPTH;
     }
 
-    /// Binds a query in the current, fresh scope.
-    pub(super) fn select(&mut self, select: &'a SelectStmt, resolve_unknowns: bool) -> Result<BoundQuery> {
+    /// What comes before a query's own parts.
+    pub(super) fn begin_select(&mut self, select: &'a SelectStmt) -> Result<()> {
         if select.intoClause.is_some() {
             return Err(self.unsupported("SELECT INTO is not supported", -1));
         }
-        self.add_ctes(select.withClause.as_deref())?;
+        self.add_ctes(select.withClause.as_deref())
+    }
+
+    /// Binds a query in the current, fresh scope.
+    pub(super) fn select(&mut self, select: &'a SelectStmt, resolve_unknowns: bool) -> Result<BoundQuery> {
+        self.begin_select(select)?;
         let mut bound = if select.op != SetOperation::SETOP_NONE {
             self.set_operation(select)?
         } else if !select.valuesLists.is_empty() {

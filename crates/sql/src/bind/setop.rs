@@ -18,29 +18,58 @@ fn operation(select: &SelectStmt) -> (SetOp, &'static str) {
     }
 }
 
+fn one_sided() -> base::Error {
+    base::Error::internal("a set operation without two sides")
+}
+
 impl<'a> Binder<'a, '_> {
-    /// Binds a set operation in the current, fresh scope.
+    /// Binds a set operation in the current, fresh scope. A chain of them leans to the left, and is walked without recursion: down
+    /// to its first query, and back.
     pub(super) fn set_operation(&mut self, select: &'a SelectStmt) -> Result<BoundQuery> {
-        let (op, _) = operation(select);
-        if let Some(Some(Node::LockingClause(clause))) = select.lockingClause.first() {
-            let clause = clause_name(clause.strength);
-            let message = format!("{clause} is not allowed with UNION/INTERSECT/EXCEPT");
-            return Err(base::Error::unsupported(message));
-        }
-        let (Some(left), Some(right)) = (&select.larg, &select.rarg) else {
-            return Err(base::Error::internal("a set operation without two sides"));
+        let (scopes, depth, context) = (self.scopes.len(), self.depth, self.recursive_context);
+        let bound = self.chain_of(select);
+        // Where it has failed in the middle.
+        self.scopes.truncate(scopes);
+        (self.depth, self.recursive_context) = (depth, context);
+        bound
+    }
+
+    fn chain_of(&mut self, select: &'a SelectStmt) -> Result<BoundQuery> {
+        let mut links = vec![(select, self.recursive_context)];
+        let mut link = select;
+        let mut left = loop {
+            if let Some(Some(Node::LockingClause(clause))) = link.lockingClause.first() {
+                let clause = clause_name(clause.strength);
+                let message = format!("{clause} is not allowed with UNION/INTERSECT/EXCEPT");
+                return Err(base::Error::unsupported(message));
+            }
+            if operation(link).0 == SetOp::Intersect {
+                self.recursive_context = RecursiveContext::Intersect;
+            }
+            let below = link.larg.as_deref().ok_or_else(one_sided)?;
+            if below.op == SetOperation::SETOP_NONE {
+                break self.subquery(below, false)?;
+            }
+            self.enter_chained()?;
+            self.begin_select(below)?;
+            links.push((below, self.recursive_context));
+            link = below;
         };
-        let context = self.recursive_context;
-        if op == SetOp::Intersect {
-            self.recursive_context = RecursiveContext::Intersect;
+        while let Some((link, context)) = links.pop() {
+            if operation(link).0 == SetOp::Except {
+                self.recursive_context = RecursiveContext::Except;
+            }
+            let right = self.subquery(link.rarg.as_deref().ok_or_else(one_sided)?, false)?;
+            self.recursive_context = context;
+            left = self.combine(link, left, right)?;
+            if !links.is_empty() {
+                self.finish_select(&mut left)?;
+                self.scopes.pop();
+                self.depth -= 1;
+                self.note_view(&mut left);
+            }
         }
-        let left = self.subquery(left, false)?;
-        if op == SetOp::Except {
-            self.recursive_context = RecursiveContext::Except;
-        }
-        let right = self.subquery(right, false)?;
-        self.recursive_context = context;
-        self.combine(select, left, right)
+        Ok(left)
     }
 
     /// Puts the sides of a set operation together.

@@ -75,6 +75,7 @@ pub(super) fn define(select: &SelectStmt, sql: &str, cx: &mut BindContext<'_>) -
     let mut binder = Binder::new(cx, sql);
     binder.params_forbidden = true;
     binder.seen = Some(Vec::new());
+    binder.depth_max = super::expr::depth_max(true);
     let query = binder.subquery(select, true)?.query;
     let mut seen = binder.seen.take().unwrap_or_default();
     // What a view below is over is that view's business.

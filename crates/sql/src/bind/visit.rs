@@ -1,5 +1,7 @@
 //! Walks over bound expressions: children, subqueries, columns.
 
+use base::work;
+
 use super::equal::{same, same_use};
 use crate::functions::Volatility;
 use crate::ir::{
@@ -282,6 +284,7 @@ pub(crate) fn walk(expr: &Expr, depth: usize, f: &mut dyn FnMut(&Expr, usize)) {
 
 /// Calls `f` on every expression of a query, which is itself `depth` queries deep.
 pub(crate) fn walk_query(query: &Query, depth: usize, f: &mut dyn FnMut(&Expr, usize)) {
+    work::beat(8);
     let inner = std::cell::RefCell::new(f);
     query_parts(
         query,

@@ -9,12 +9,16 @@ use base::{Error, Result, SqlState};
 /// Deepest estimate that is parsed.
 const LIMIT: usize = 10_000;
 
+/// The same where the stack is long.
+const LIMIT_LONG: usize = 20_000;
+
 /// Texts below this many bytes cannot nest deeper than the limit.
 const SHORT: usize = LIMIT;
 
 /// Refuses a text that may nest deeper than the stack allows.
-pub(super) fn check(sql: &str) -> Result<()> {
-    if sql.len() < SHORT || estimate(sql.as_bytes()) < LIMIT {
+pub(super) fn check(sql: &str, has_long_stack: bool) -> Result<()> {
+    let limit = if has_long_stack { LIMIT_LONG } else { LIMIT };
+    if sql.len() < SHORT || estimate(sql.as_bytes()) < limit {
         return Ok(());
     }
     Err(Error::new(SqlState::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")

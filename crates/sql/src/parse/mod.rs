@@ -39,12 +39,14 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
 /// As [`parse`].
 pub fn parse_with_notices(sql: &str) -> Result<(Vec<ParsedStatement>, Vec<Notice>)> {
     watch::does(Phase::Parse);
+    // Where it is sent the stack is as long.
+    let has_long_stack = work::has_long_stack();
     if sql.len() <= LONG {
-        return parse_here(sql);
+        return parse_here(sql, has_long_stack);
     }
     let mut text = String::new();
     work::append_text(&mut text, sql);
-    work::elsewhere(move || parse_here(&text))?
+    work::elsewhere(move || parse_here(&text, has_long_stack))?
 }
 
 /// Bytes of a text beyond which another thread parses it, since the parser cannot be interrupted.
@@ -57,8 +59,8 @@ pub(crate) fn discard(parsed: ParsedStatement) {
     }
 }
 
-fn parse_here(sql: &str) -> Result<(Vec<ParsedStatement>, Vec<Notice>)> {
-    depth::check(sql)?;
+fn parse_here(sql: &str, has_long_stack: bool) -> Result<(Vec<ParsedStatement>, Vec<Notice>)> {
+    depth::check(sql, has_long_stack)?;
     room::check(sql)?;
     let read = escapes::as_release_15(sql);
     let (list, notices) = rupg_sql::parse(&read).map_err(|e| error(&e, sql))?;

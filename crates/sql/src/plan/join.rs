@@ -41,8 +41,6 @@ pub(super) struct Joined {
 
 /// Largest number of rels in one FROM.
 const MAX_RELS: usize = 128;
-/// Most parts of one list.
-const MAX_PARTS: usize = 60;
 
 /// A part of FROM to be put together with others.
 pub(super) struct Part<'q> {
@@ -137,9 +135,6 @@ fn list(
         let mut joined = Joined { node: Node::OneRow, mask: 0, rows: 1.0, cost: 0.0, ordered: false };
         add_filter(level, &mut joined, conjuncts)?;
         return Ok(joined);
-    }
-    if parts.len() > MAX_PARTS {
-        return Err(Error::unsupported(format!("more than {MAX_PARTS} relations joined in one FROM clause")));
     }
     let all = parts.iter().fold(0, |mask, part| mask | part.mask);
     for part in &mut parts {

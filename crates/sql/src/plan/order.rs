@@ -14,7 +14,7 @@ const EXHAUSTIVE_MAX: usize = 10;
 const BUSHY_MAX: usize = 8;
 
 /// A set of parts.
-pub(super) type Set = u64;
+pub(super) type Set = u128;
 
 /// How a part takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

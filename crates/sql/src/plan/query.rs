@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use base::{Error, Oid, Result};
+use base::{Error, Oid, Result, work};
 
 use super::join;
 use super::level::{Level, Outer};
@@ -50,8 +50,14 @@ pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryP
     Ok((plan, slots.into_iter().map(|(row, _)| row).collect()))
 }
 
+/// How much of the stack must be left for running a plan: in hundredths.
+const STACK_LEFT: usize = 20;
+
 /// Plans a query. Answers also what it takes from the query around it.
 pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<(Outer, Slot)>)> {
+    if work::stack_is_below(STACK_LEFT) {
+        return Err(crate::bind::stack_depth());
+    }
     if let Body::Modify(statement) = &query.body {
         return super::modify::statement(statement, cx);
     }

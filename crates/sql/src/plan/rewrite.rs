@@ -21,6 +21,8 @@ use crate::ir::{Body, Column, CompareOp, Expr, From, JoinKind, Query, Rel, RelCo
 
 /// More tables than this are not put into one FROM.
 const RELS_MAX: usize = 60;
+/// Rels up to which those stay that nothing refers to: EXPLAIN shows by them, as PostgreSQL does, that there was more than one.
+const DEAD_KEPT: usize = 16;
 
 /// The query to plan instead; `None` if this one is best as it is.
 pub(super) fn rewrite(query: &Query) -> Option<Query> {
@@ -44,6 +46,9 @@ fn better(query: &Query, alone: bool) -> Option<Query> {
     }
     let mut query = copy(query);
     let merged = merge_from(&mut query);
+    if merged && query.rels.len() > DEAD_KEPT {
+        forget_dead(&mut query);
+    }
     let linked = has_sublink && join_sublinks(&mut query, alone);
     let implied = push_implied(&mut query, alone);
     let pushed = push_conditions(&mut query, alone);
@@ -102,7 +107,7 @@ fn lift_from(from: &mut From, offset: usize) {
 
 /// Whether anything of a query but its WHERE refers to queries around it.
 fn reaches_out_beside_filter(query: &Query) -> bool {
-    let mut without = query.clone();
+    let mut without = copy(query);
     without.filter = None;
     without.targets.clear();
     reaches_out(&without)
@@ -121,6 +126,7 @@ fn expr_reaches_out(expr: &Expr) -> bool {
 }
 
 fn level_of(expr: &Expr) -> Option<usize> {
+    work::beat(1);
     match expr {
         Expr::Column(c) => Some(c.level),
         Expr::WholeRow { level, .. } | Expr::Agg { level, .. } => Some(*level),
@@ -131,6 +137,38 @@ fn level_of(expr: &Expr) -> Option<usize> {
 /// A rel that nothing refers to any more.
 fn dead_rel() -> Rel {
     Rel { alias: String::new(), kind: RelKind::Join, columns: Vec::new() }
+}
+
+fn is_dead(rel: &Rel) -> bool {
+    rel.alias.is_empty() && rel.columns.is_empty() && matches!(rel.kind, RelKind::Join)
+}
+
+/// Takes the rels away that nothing refers to any more: of queries one within another they would be more and more.
+fn forget_dead(query: &mut Query) {
+    let mut numbers = Vec::with_capacity(query.rels.len());
+    let mut live = 0;
+    for rel in &query.rels {
+        numbers.push(live);
+        live += usize::from(!is_dead(rel));
+    }
+    query.rels.retain(|rel| !is_dead(rel));
+    query.from.iter_mut().for_each(|from| renumber(from, &numbers));
+    walk_query_mut(query, 0, &mut |expr, depth| match expr {
+        Expr::Column(Column { level, rel, .. }) | Expr::WholeRow { level, rel } if *level == depth => {
+            *rel = numbers[*rel]
+        }
+        _ => {}
+    });
+}
+
+fn renumber(from: &mut From, numbers: &[usize]) {
+    match from {
+        From::Rel(rel) => *rel = numbers[*rel],
+        From::Join { left, right, .. } => {
+            renumber(left, numbers);
+            renumber(right, numbers);
+        }
+    }
 }
 
 /// A FROM list as one item.
@@ -222,7 +260,7 @@ fn distinct_columns(query: &Query) -> bool {
 
 /// Puts the tables of `inner` in the place of `rel`. Answers what stands in FROM for it.
 fn merge(query: &mut Query, rel: usize, mut inner: Query) -> From {
-    if let Some(better) = better(&inner, false) {
+    if let Some(better) = better(&inner, false).filter(|better| query.rels.len() + better.rels.len() <= RELS_MAX) {
         inner = better;
     }
     lift(&mut inner, query.rels.len());

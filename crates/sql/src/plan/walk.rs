@@ -1,6 +1,6 @@
 //! Walks over bound expressions and queries.
 
-use base::work::Count as _;
+use base::work::{self, Count as _};
 
 use crate::ir::{AnyAllSource, Body, Column, Expr, From, InsertSource, Query, RelKind, Statement, SubqueryKind};
 
@@ -75,6 +75,7 @@ fn walk_from<'a>(from: &'a From, depth: usize, f: &mut dyn FnMut(&'a Expr, usize
 
 /// Walks everything of a query; `depth` is that of its own expressions.
 pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
+    work::beat(8);
     query.ctes.iter().for_each(|cte| walk_query(&cte.query, depth + 1, f));
     for rel in &query.rels {
         match &rel.kind {
