@@ -40,6 +40,10 @@ impl Session {
         if let Err(error) = &result {
             metrics::count_error(error.code());
             self.fail();
+            if name.is_empty() {
+                // The one before was gone when this one began.
+                self.forget_prepared(Some(""));
+            }
         }
         result
     }

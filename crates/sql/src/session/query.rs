@@ -47,8 +47,13 @@ impl Session {
         self.start_statement();
         self.implicit_block = false;
         self.begins(sql);
-        self.remove_portal("");
+        // What has no name is gone: the statement at once, the portal when another takes its place, which needs a statement that
+        // means something.
+        if !self.statements.is_empty() {
+            self.forget_prepared(Some(""));
+        }
         if let Some((statement, params)) = self.cached_simple(sql)? {
+            self.remove_portal("");
             let tag = self.run_statement(&statement, params, Said::Simple(sql), out).await?;
             return self.conclude(tag, true, out).await;
         }
@@ -89,6 +94,7 @@ impl Session {
             }
             let last_of_block = !several && silent;
             let statement = self.prepare_parsed(one, sql, &[], false, last_of_block)?;
+            self.remove_portal("");
             if several && !matches!(self.block, Block::Failed) {
                 // All statements of one message are one implicit block until something ends it.
                 self.ensure_transaction()?;

@@ -39,6 +39,34 @@ fn what_follows_an_error_is_skipped_up_to_sync() {
     pair.same(&[good(), sync(), good(), sync(), query(b"SELECT * FROM t")], 3);
 }
 
+/// What has no name goes with what comes after it: the statement at once, the portal when there is another.
+#[test]
+fn what_has_no_name_is_forgotten_in_time() {
+    let mut pair = Pair::new(&[]);
+    let unnamed = || [parse("", b"SELECT 7"), bind("", &[], 0), sync()].concat();
+    for between in
+        ["SELECT nope", "SELEC 1", "SELECT 2", "", ";", "SAVEPOINT a", "SELECT 2; SELECT nope", "SELECT 2; SELEC"]
+    {
+        // The portal, in the block and behind an error.
+        pair.query("BEGIN");
+        pair.same(&[unnamed()], 1);
+        pair.query(between);
+        pair.same(&[execute(0), sync()], 1);
+        pair.same(&[message(b'D', b"P\0"), sync()], 1);
+        pair.query("ROLLBACK");
+        // The statement.
+        pair.same(&[unnamed()], 1);
+        pair.query(between);
+        pair.same(&[bind("", &[], 0), execute(0), sync()], 1);
+    }
+    for replaced in [parse("", b"SELECT nope"), parse("", b"SELEC"), parse("", b"SELECT 8"), parse("n", b"SELECT nope")]
+    {
+        pair.same(&[unnamed()], 1);
+        pair.same(&[replaced, sync()], 1);
+        pair.same(&[bind("", &[], 0), execute(0), sync()], 1);
+    }
+}
+
 #[test]
 fn notify_cannot_be_prepared() {
     let mut pair = Pair::new(&[]);
