@@ -286,6 +286,7 @@ impl Session {
     /// What an error does: outside a block everything is undone; inside, the block has failed and releases what it held
     /// since its innermost savepoint.
     pub fn fail(&mut self) {
+        self.end_timer();
         // The error rests on what the statement has seen, and on what it found defined.
         self.gate = self.current_gate().max(self.shared.engine.catalog_gate());
         match (self.block, self.savepoints.last()) {

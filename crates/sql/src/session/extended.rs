@@ -49,7 +49,7 @@ impl Session {
     }
 
     async fn parse_inner(&mut self, name: &str, sql: &str, types: &[Oid]) -> Result<()> {
-        self.start_statement();
+        self.continue_statement()?;
         if !name.is_empty() && self.statements.contains_key(name) {
             return Err(Error::new(
                 SqlState::DUPLICATE_PREPARED_STATEMENT,
@@ -122,7 +122,7 @@ impl Session {
         if at_once && self.portals.get(portal).is_some_and(Portal::holds_values) {
             return Ok(false);
         }
-        self.start_statement();
+        self.continue_statement()?;
         let statement = self.statement(name)?;
         self.begins(&statement.text);
         if self.block == Block::Failed
@@ -245,7 +245,13 @@ impl Session {
 
     /// Execute: runs a portal, at most `max_rows` rows (0 = all).
     pub async fn execute(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
-        let result = self.execute_inner(name, max_rows, out).await;
+        let result = match self.continue_timer() {
+            Ok(()) => self.execute_inner(name, max_rows, out).await,
+            Err(error) => Err(error),
+        };
+        if let Ok(ExecuteEnd::Complete) = &result {
+            self.end_timer();
+        }
         if let Err(error) = &result {
             metrics::count_error(error.code());
             self.undo_ahead(true).await;
@@ -295,9 +301,9 @@ impl Session {
         let execution = portal.execution.take();
         match &execution {
             None => statement = self.begin_query(&statement).await?,
-            // The time between two Executes is the client's, and what it cancelled meanwhile is not this one.
+            // What the client cancelled between two Executes is not this one.
             Some(_) => {
-                self.start_statement();
+                self.continue_statement()?;
                 if let (Some(txn), Some(view)) = (&mut self.txn, &portal.view) {
                     txn.resume_command(view);
                 }
@@ -353,7 +359,7 @@ impl Session {
     }
 
     async fn pass_on(&mut self, name: &str, portal: &mut Portal, max_rows: u64, out: &mut dyn Output) -> Result<u64> {
-        self.start_statement();
+        self.continue_statement()?;
         self.check_not_failed()?;
         self.ensure_transaction()?;
         if portal.is_change() {
@@ -385,9 +391,13 @@ impl Session {
 
     /// Sync: ends the implicit transaction of the pipeline.
     pub async fn sync(&mut self, out: &mut dyn Output) -> Result<()> {
-        let result = match self.block {
-            Block::None => self.commit_transaction(out).await,
-            _ => Ok(()),
+        let in_time = match self.deadline.get() {
+            0 => Ok(()),
+            _ => self.continue_timer(),
+        };
+        let result = match (in_time, self.block) {
+            (Ok(()), Block::None) => self.commit_transaction(out).await,
+            (in_time, _) => in_time,
         };
         self.finish_message(result, out)
     }

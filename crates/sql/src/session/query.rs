@@ -31,6 +31,7 @@ impl Session {
             metrics::count_error(error.code());
             self.fail();
         }
+        self.end_timer();
         self.gate = self.current_gate();
         self.send_notices(out);
         self.follow_settings();

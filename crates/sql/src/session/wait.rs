@@ -16,17 +16,64 @@ use crate::monitor::Waiting;
 impl Session {
     /// Marks the start of a statement: its time, its timeout, no cancellation yet.
     pub(super) fn start_statement(&mut self) {
+        self.end_timer();
+        self.start_message();
+        self.start_timer();
+    }
+
+    /// The same for a message of the extended protocol: the time runs from the first one on, until a statement has been executed or
+    /// Sync comes.
+    ///
+    /// # Errors
+    /// 57014 if it has run out meanwhile.
+    pub(super) fn continue_statement(&mut self) -> Result<()> {
+        self.start_message();
+        self.continue_timer()
+    }
+
+    fn start_message(&mut self) {
         let environment = &self.environment;
         environment.statement_start.set(environment.host.now());
         if environment.sleep.replace(0) != 0 {
             environment.exports.borrow_mut().clear();
         }
         self.cancel.clear();
-        let timeout = environment.settings.borrow().statement_timeout_ms;
-        let deadline = if timeout == 0 { 0 } else { environment.host.monotonic_nanos() + timeout * 1_000_000 };
-        self.deadline.set(deadline);
-        environment.stop.set_deadline(deadline);
         environment.is_at_work();
+    }
+
+    fn start_timer(&self) {
+        let timeout = self.environment.settings.borrow().statement_timeout_ms;
+        if timeout != 0 {
+            self.set_deadline(self.environment.host.monotonic_nanos() + timeout * 1_000_000);
+        }
+    }
+
+    fn set_deadline(&self, deadline: u64) {
+        self.deadline.set(deadline);
+        self.environment.stop.set_deadline(deadline);
+    }
+
+    /// Starts the time of a statement if it does not run.
+    ///
+    /// # Errors
+    /// 57014 if it has run out.
+    pub(super) fn continue_timer(&self) -> Result<()> {
+        match self.deadline.get() {
+            0 => self.start_timer(),
+            deadline if self.environment.host.monotonic_nanos() >= deadline => {
+                self.end_timer();
+                return Err(statement_timeout());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// No time runs any more.
+    pub(super) fn end_timer(&self) {
+        if self.deadline.get() != 0 {
+            self.set_deadline(0);
+        }
     }
 
     /// Sleeps as long as expressions wish ([`crate::functions::Wish`]), unless the statement is cancelled or times out.

@@ -158,3 +158,41 @@ fn parse_waits_for_definitions() {
     let [expected, got] = others.each_mut().map(|wire| wire.answers(3).len());
     assert_eq!(got, expected);
 }
+
+/// The time of a statement runs from its first message on, while the client sends the others, to the end of Execute or Sync.
+#[test]
+fn statements_that_come_in_parts() {
+    let pause = || sleep(Duration::from_millis(600));
+    let begun = || [parse("", b"SELECT 1"), flush()].concat();
+    let rest = || [bind("", &[], 0), execute(0)].concat();
+    let mut pair = Pair::new(&[]);
+    pair.query("SET statement_timeout = 300");
+    for (first, then) in [
+        (begun(), [rest(), sync()].concat()),
+        (begun(), sync()),
+        ([begun(), bind("", &[], 0), flush()].concat(), [execute(0), sync()].concat()),
+        // What was executed, and Sync, end the time.
+        ([begun(), rest(), flush()].concat(), [rest(), sync()].concat()),
+        ([begun(), rest(), flush()].concat(), sync()),
+        (query(b"SELECT 1"), [begun(), rest(), sync()].concat()),
+    ] {
+        let readies = if first[0] == b'Q' { 2 } else { 1 };
+        for block in ["", "BEGIN"] {
+            pair.query(block);
+            for wire in pair.wires() {
+                wire.send(std::slice::from_ref(&first));
+            }
+            pause();
+            pair.same(std::slice::from_ref(&then), readies);
+            pair.query("ROLLBACK");
+        }
+    }
+    pair.same(&[begun(), sync()], 1);
+    pause();
+    pair.same(&[rest(), sync()], 1);
+    // Each of several has its own.
+    let sleeps = || [parse("", b"SELECT pg_sleep(0.2) IS NULL"), bind("", &[], 0), execute(0)].concat();
+    pair.same(&[sleeps(), sleeps(), sleeps(), sync()], 1);
+    pair.same(&[parse("", b"SELECT pg_sleep(2)"), bind("", &[], 0), execute(0), sync()], 1);
+    pair.query("SELECT pg_sleep(0.2) IS NULL; SELECT pg_sleep(0.2) IS NULL");
+}
