@@ -517,6 +517,11 @@ pub trait Txn: Send {
     /// Starts a command: the command number rises, and at READ COMMITTED the view is taken anew.
     fn begin_command(&mut self);
 
+    /// For SERIALIZABLE READ ONLY DEFERRABLE, before the first command: takes a snapshot, and waits until no transaction that was
+    /// under way can come to stand before it with changes that it does not have. From then on nothing it reads can make it fail. Call
+    /// again after a wait.
+    fn await_safe_snapshot(&mut self) -> Step<()>;
+
     /// Starts a command that sees the newest committed state also at REPEATABLE READ: what the queries behind foreign keys
     /// look at. The next [`Txn::begin_command`] returns to the transaction's view.
     fn begin_newest_command(&mut self);

@@ -37,6 +37,7 @@ pub struct Wait {
 enum What {
     Lock,
     Space,
+    Snapshot,
     Memory,
 }
 
@@ -78,6 +79,11 @@ impl Wait {
     /// A wait for space in the log that `cell` ends.
     pub fn for_space(cell: &Arc<WaitCell>) -> Wait {
         Wait { cell: Arc::clone(cell), what: What::Space }
+    }
+
+    /// A wait for a snapshot to become safe that `cell` ends.
+    pub fn for_snapshot(cell: &Arc<WaitCell>) -> Wait {
+        Wait { cell: Arc::clone(cell), what: What::Snapshot }
     }
 
     /// A wait for memory that `cell` ends.

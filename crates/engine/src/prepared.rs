@@ -266,7 +266,7 @@ pub(crate) fn prepare(txn: &mut Transaction, what: &PreparedTransaction) -> Resu
         Some(reads) => {
             let others = registry.values().filter(|other| other.reads.is_some());
             let mut written = others.flat_map(|other| commit::writes(&other.core)).peekable();
-            if written.peek().is_some() && reads.lock().is_touched(written) {
+            if written.peek().is_some() && reads.lock().is_touched(written, None) {
                 return Err(commit::between_prepared(txn));
             }
             let step = commit::guarded(txn, |txn, serial| {
@@ -326,6 +326,9 @@ pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<(C
         serial.guards.retain(|(guard, _)| *guard != id);
         if commits {
             serial.last = ts;
+            if let Some(reads) = reads {
+                serial.end_as(inner, None, reads, ts, ts, || commit::Writes::of(txn.core.as_ref()));
+            }
         }
     }
     drop(serial);

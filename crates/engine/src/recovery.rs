@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 
 use base::{Lsn, Oid, RowId, Timestamp, TxnId};
 use checkpoint::{Holds, Image, ImageError, Manifest, is_image_file, remove_unnamed};
@@ -434,6 +434,8 @@ pub(crate) fn open(
         stripes: Stripes::new(),
         prepared: Mutex::default(),
         serial: Mutex::default(),
+        active: Mutex::default(),
+        past: AtomicUsize::new(0),
         sequences,
         last_ts: AtomicU64::new(replayed.last_ts.0),
         next_oid: AtomicU32::new(next_oid),

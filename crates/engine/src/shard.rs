@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use base::{Error, Lsn, Oid, Result, Timestamp};
 use engine_api::{
@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use crate::advisory;
 use crate::checkpoint::Images;
-use crate::commit::Serial;
+use crate::commit::{Active, Serial};
 use crate::gate::Gates;
 use crate::prepared::{self, Prepared};
 use crate::progress::Progress;
@@ -117,6 +117,10 @@ pub(crate) struct Inner {
     pub prepared: Mutex<BTreeMap<String, Prepared>>,
     /// Where SERIALIZABLE writers commit, one at a time.
     pub serial: Mutex<Serial>,
+    /// The SERIALIZABLE transactions under way. Taken after `serial`.
+    pub active: Mutex<Active>,
+    /// How many that have ended are known to `serial`.
+    pub past: AtomicUsize,
     pub sequences: Sequences,
     /// Written in the log's critical section only.
     pub last_ts: AtomicU64,

@@ -11,7 +11,7 @@ use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, Timest
 use engine_api::{
     Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView,
     MemoryKind, PreparedTransaction, RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step,
-    TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
+    TableLockMode, TableRef, Txn, TxnOptions, Wait, WaitCell, WaitPolicy,
 };
 use mvcc::index::{OrderedIndex as _, Rows};
 use mvcc::{LockResult, Newest, Read, ReadVersion, TxnMark, View, ViewToken, pin};
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::catalog::Definitions;
-use crate::commit::Look;
+use crate::commit::{Look, Safety};
 use crate::locks::concurrent;
 use crate::reads::{ReadSet, Span};
 use crate::shard::Shard;
@@ -91,6 +91,8 @@ pub(crate) struct Transaction {
     pub definitions: Definitions,
     /// What it has read, if it is SERIALIZABLE and may write.
     pub reads: Option<Arc<Mutex<ReadSet>>>,
+    /// Its place among the active SERIALIZABLE transactions.
+    pub active: Option<commit::Number>,
     /// How far the look at `reads` before the commit has come.
     pub look: Look,
     /// How it waits for memory.
@@ -162,6 +164,7 @@ impl Transaction {
             shard,
             options,
             reads,
+            active: None,
             look: Look::default(),
             pace: Pace::default(),
             charged: 0,
@@ -452,6 +455,7 @@ impl Transaction {
         }
         let Some((index, why)) = blocked else {
             self.note_up_to(free);
+            self.rest_on(free);
             if self.redo.len() >= KEPT_BYTES && self.redo.capacity() - self.redo.len() < tuple.len() + KEPT_BYTES / 64 {
                 self.lengthen(tuple.len());
             }
@@ -505,7 +509,7 @@ impl Transaction {
         match why {
             Entered::Duplicate(other) => {
                 let ts = self.note_row(handle, other);
-                commit::check_reads(self)?;
+                commit::check_reads(self, handle, layout, tuple)?;
                 self.note_read_row(handle, other, ts);
                 let catalog = self.own_catalog();
                 Err(unique::violation(&catalog, handle, index, layout, tuple))
@@ -728,12 +732,23 @@ impl Transaction {
         drop(guard);
         let Some((index, why)) = blocked else {
             self.note_up_to(free);
+            self.rest_on(free);
             record::update(&mut self.redo, handle.store.id, row, layout, old, tuple);
             self.note_size();
             return Ok(Some(Step::Ready(())));
         };
         drop(whole);
         Ok(self.clear_the_way(handle, index, why, row, layout, tuple)?.map(Step::Wait))
+    }
+
+    /// Notes that a SERIALIZABLE transaction rests on a commit that its snapshot may not have.
+    #[inline]
+    fn rest_on(&self, ts: Timestamp) {
+        if ts.0 != 0
+            && let Some(reads) = &self.reads
+        {
+            reads.lock().rest_on(ts);
+        }
     }
 
     /// Notes that a SERIALIZABLE transaction rests on a row as the commit at `ts` left it (0: its own).
@@ -820,6 +835,9 @@ impl Transaction {
                 out.push(row, version.layout, version.writer, version.tuple);
             }
         }
+        if newest {
+            self.rest_on(seen);
+        }
         let is_one = rows.len() <= 1;
         self.rows = rows;
         if is_one { self.note(seen) } else { self.note_up_to(seen) }
@@ -841,6 +859,7 @@ impl Transaction {
         if let Some(finishing) = self.finishing.take() {
             self.shard.0.store.finish_commit(finishing.0, finishing.1);
         }
+        self.leave_active();
         self.reads = None;
         // What is not charged any more must not be held: the session keeps this for its next transaction.
         empty(&mut self.redo);
@@ -861,11 +880,34 @@ impl Transaction {
     /// Ends the transaction for its session: what it wrote, locked and defined, and what it has read, go to another place.
     pub fn hand_over(&mut self) -> (Option<mvcc::Transaction>, Option<Arc<Mutex<ReadSet>>>, Definitions) {
         self.end_view();
+        self.leave_active();
         self.marks.clear();
         self.charge(0);
         self.redo.clear();
         self.redo_ahead = 0;
         (self.core.take(), self.reads.take(), self.definitions.hand_over())
+    }
+
+    /// The transaction has no part in the order of SERIALIZABLE ones any more.
+    fn leave_active(&mut self) {
+        if let Some(number) = self.active.take() {
+            commit::leave(&self.shard.0, number);
+        }
+    }
+
+    /// Takes the snapshot of a SERIALIZABLE transaction; `view` makes it.
+    fn begin_serializable(&mut self, view: impl FnOnce(&mvcc::Store) -> ViewToken) -> ViewToken {
+        let shard = self.shard.clone();
+        let commit::Begun { number, view } = commit::begin(&shard.0, self.options.read_only, || view(&shard.0.store));
+        self.leave_active();
+        self.active = number;
+        if number.is_none() {
+            self.reads = None;
+        } else {
+            let reads = self.reads.get_or_insert_with(|| Arc::new(Mutex::new(ReadSet::new(shard.0.store.memory()))));
+            reads.lock().set_snapshot(view.read_ts());
+        }
+        view
     }
 
     pub fn end_view(&mut self) {
@@ -951,11 +993,31 @@ impl Txn for Transaction {
             self.end_view();
         }
         if self.token.is_none() {
-            let token = self.shard.0.store.begin_view_for(self.options.session);
-            if let Some(reads) = &self.reads {
-                reads.lock().set_snapshot(token.read_ts());
+            let session = self.options.session;
+            self.token = Some(match self.options.isolation {
+                Isolation::Serializable => self.begin_serializable(|store| store.begin_view_for(session)),
+                _ => self.shard.0.store.begin_view_for(session),
+            });
+        }
+    }
+
+    fn await_safe_snapshot(&mut self) -> Step<()> {
+        let shard = self.shard.clone();
+        loop {
+            if self.token.is_none() {
+                let session = self.options.session;
+                self.token = Some(self.begin_serializable(|store| store.begin_view_for(session)));
             }
-            self.token = Some(token);
+            let Some(number) = self.active else { return Step::Ready(()) };
+            let cell = WaitCell::new();
+            match commit::safety(&shard.0, number, &cell) {
+                Safety::Open => return Step::Wait(Wait::for_snapshot(&cell)),
+                Safety::Unsafe => self.end_view(),
+                Safety::Safe => {
+                    self.leave_active();
+                    self.reads = None;
+                }
+            }
         }
     }
 
@@ -972,10 +1034,11 @@ impl Txn for Transaction {
         let Some(kept) = view.0.downcast_ref::<Kept>() else { return };
         self.is_over = false;
         self.end_view();
-        self.token = kept.token.as_ref().map(|token| self.shard.0.store.share_view(token));
-        if let (Some(reads), Some(token)) = (&self.reads, &self.token) {
-            reads.lock().set_snapshot(token.read_ts());
-        }
+        let Some(token) = &kept.token else { return };
+        self.token = Some(match self.options.isolation {
+            Isolation::Serializable => self.begin_serializable(|store| store.share_view(token)),
+            _ => self.shard.0.store.share_view(token),
+        });
     }
 
     fn resume_command(&mut self, view: &KeptView) {

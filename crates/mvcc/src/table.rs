@@ -158,6 +158,11 @@ impl Table {
         self.directory.get(row, guard).and_then(|header| visible::last_commit(header, &self.shared.txns, guard))
     }
 
+    /// Whether a version that the commit at `ts` wrote of a row is left; one that is not may have been superseded and freed.
+    pub fn has_version_of(&self, row: RowId, ts: Timestamp, guard: &Guard) -> bool {
+        self.directory.get(row, guard).is_some_and(|header| visible::has_version_of(header, ts, guard))
+    }
+
     /// Looks at the rows from `from` up to `end`, `count` at most, for one that was written by a commit after `after`.
     /// Answers where to go on, and the commit found.
     pub fn find_commit_after(

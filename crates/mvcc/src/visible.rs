@@ -72,6 +72,20 @@ pub enum Newest<'g> {
     Absent,
 }
 
+/// Whether a version of the commit at `ts` is left, or one that may be of it: its stamp comes after its publication.
+pub(crate) fn has_version_of(header: &RowHeader, ts: Timestamp, guard: &Guard) -> bool {
+    let mut next = header.head(guard).newest;
+    while let Some(version) = next {
+        match version.begin() {
+            Begin::Committed(begin) if begin == ts => return true,
+            Begin::Committed(begin) if begin < ts => return false,
+            Begin::Undecided(_) => return true,
+            Begin::Committed(_) | Begin::Aborted => next = version.older(guard),
+        }
+    }
+    false
+}
+
 /// The tuples of a row's versions.
 pub type Versions<'g> = SmallVec<[LaidOut<'g>; 4]>;
 

@@ -160,7 +160,7 @@ impl Life {
             position,
             what,
             is_sync: true,
-            is_serializable: false,
+            serializable: None,
             is_acknowledged: false,
             recorded: None,
         });

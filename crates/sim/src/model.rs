@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base::Oid;
 
+use crate::program::By;
 use crate::schema::{Row, Shape};
 
 /// A row's name.
@@ -61,8 +62,8 @@ pub struct Entry {
     pub what: What,
     /// Its reply waits for it.
     pub is_sync: bool,
-    /// Its writer was SERIALIZABLE.
-    pub is_serializable: bool,
+    /// Its writer was SERIALIZABLE, and had read this: of which table, by what, in which view.
+    pub serializable: Option<Vec<(Oid, By, usize)>>,
     /// Its reply was sent.
     pub is_acknowledged: bool,
     /// Where it is among the transactions whose history is judged.

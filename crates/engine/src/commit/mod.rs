@@ -1,6 +1,7 @@
 //! The way of a transaction to durability, one stage per file.
 //!
-//! 0. [`validate`]: a SERIALIZABLE transaction looks whether what it read still holds (rule R8).
+//! 0. [`validate`]: a SERIALIZABLE transaction looks whether what it read still holds, and otherwise whether a place before those who
+//!    have written into it is left ([`order`], rule R8).
 //! 1. [`mod@reserve`]: space in the log is set aside; a full disk refuses here (53100), and nothing has happened yet.
 //! 2. [`stamp`]: in the log's critical section the transaction takes its timestamp and position, is published, and its
 //!    definitions become the catalog's (E1). From here on others see it.
@@ -8,8 +9,9 @@
 //!    outcome is known already. Others go on before it is durable.
 //! 4. Durable: the log's flusher, in its own time. The answer carries the position that the reply waits for (rule R1).
 //!
-//! A transaction that wrote nothing does none of this.
+//! A transaction that wrote nothing does none of this but, at SERIALIZABLE, the look whether its snapshot is a place in the order.
 
+mod order;
 mod publish;
 mod reserve;
 mod stamp;
@@ -20,10 +22,11 @@ use engine_api::{CommitOutcome, Durability, Step};
 
 use crate::txn::Transaction;
 
+pub(crate) use order::{Active, Begun, Number, Safety, Serial, Writes, begin, leave, safety};
 pub(crate) use publish::{FINISH_AT_ONCE, publish};
 pub(crate) use reserve::{reserve, send_ahead};
 pub(crate) use stamp::stamp_as;
-pub(crate) use validate::{Look, Serial, ahead, between_prepared, check_reads, guarded, writes};
+pub(crate) use validate::{Look, ahead, between_prepared, check_reads, guarded, writes};
 
 /// 53100
 pub(crate) fn disk_full() -> Error {
@@ -34,6 +37,9 @@ pub(crate) fn disk_full() -> Error {
 /// See [`engine_api::Txn::commit`].
 pub(crate) fn commit(txn: &mut Transaction, durability: Durability) -> Result<Step<CommitOutcome>> {
     if txn.redo.is_empty() && txn.redo_ahead == 0 {
+        if txn.active.is_some() {
+            validate::end_reader(txn)?;
+        }
         let gate = txn.gate;
         txn.undo_all();
         return Ok(Step::Ready(CommitOutcome { gate, position: None }));

@@ -3,12 +3,12 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use base::{RowId, Timestamp};
+use base::{LayoutId, RowId, Timestamp};
 use mvcc::index::{self, Direction, EntryBatch, OrderedIndex as _};
 use mvcc::pin;
 
 use super::{Key, Known, ReadSet, Span, borrowed};
-use crate::storage::{IndexStore, TableStore};
+use crate::storage::{IndexStore, TableHandle, TableStore};
 
 /// Index entries and rows taken at once.
 const ENTRIES: usize = 128;
@@ -101,19 +101,64 @@ impl ReadSet {
         Ok(true)
     }
 
-    /// Whether one of these writes lies in what was read.
-    pub fn is_touched<'a>(&self, writes: impl Iterator<Item = (&'a Arc<mvcc::Table>, RowId)>) -> bool {
-        writes.into_iter().any(|(table, row)| {
-            self.tables.iter().enumerate().filter(|(_, known)| Arc::ptr_eq(&known.store.rows, table)).any(
-                |(number, known)| {
-                    let number = number as u16;
-                    let mut ranges = self.ranges.iter().filter(|range| range.table == number);
-                    known.whole.is_some()
-                        || self.rows.contains(number, RowId(row.0 >> known.block))
-                        || ranges.any(|range| is_in_span(&known.store, row, &range.span))
-                },
-            )
+    /// Whether nothing can be said any more of a part of what was read: somebody has emptied a table that was read in a part that
+    /// was rolled back, or a row of a block has gone without a trace.
+    pub fn is_beyond_look(&self) -> Option<Stale> {
+        self.tables.iter().find_map(|known| {
+            let gone = known.store.rows.newest_gone();
+            let is_loose = known.loose.is_some_and(|loose| gone > loose);
+            (is_loose || known.store.is_abandoned()).then_some(Stale(gone))
         })
+    }
+
+    /// Whether one of these writes lies in what was read. REQUIRES [`ReadSet::settle`] for speed only.
+    ///
+    /// `at`: the commit that they are of; what was read after it has seen them. `None`: they are not decided, and nobody has.
+    pub fn is_touched<'a>(
+        &self,
+        writes: impl IntoIterator<Item = (&'a Arc<mvcc::Table>, RowId)>,
+        at: Option<Timestamp>,
+    ) -> bool {
+        let end = at.unwrap_or(Timestamp(u64::MAX));
+        let mut last = None;
+        writes.into_iter().any(|(table, row)| {
+            let number = match last {
+                Some((known, number)) if std::ptr::eq(known, Arc::as_ptr(table)) => number,
+                _ => self.tables.iter().position(|known| Arc::ptr_eq(&known.store.rows, table)),
+            };
+            last = Some((Arc::as_ptr(table), number));
+            let Some(number) = number else { return false };
+            let known = &self.tables[number];
+            let number = number as u16;
+            let mut ranges = self.ranges.iter().filter(|range| range.table == number && range.as_of < end);
+            known.whole.is_some_and(|as_of| as_of < end)
+                || self.rows.contains(number, RowId(row.0 >> known.block), end)
+                || ranges.any(|range| is_in_span(&known.store, row, &range.span, at))
+        })
+    }
+
+    /// Whether anything of a table was read.
+    pub fn concerns(&self, table: &Arc<mvcc::Table>) -> bool {
+        self.tables.iter().any(|known| Arc::ptr_eq(&known.store.rows, table))
+    }
+
+    /// Whether a row with this tuple would have been found by what was read.
+    pub fn would_find(&self, handle: &TableHandle, layout: LayoutId, tuple: &[u8]) -> bool {
+        let Some(number) = self.tables.iter().position(|known| Arc::ptr_eq(&known.store, &handle.store)) else {
+            return false;
+        };
+        let mut key = Vec::new();
+        let mut finds = |span: &Span| match span {
+            Span::Rows { below } => below.0 == u64::MAX,
+            Span::Keys { index, .. } if handle.shape.may_be_long(index, tuple) => true,
+            Span::Keys { index, lower, upper } => {
+                key.clear();
+                handle.shape.key(index, layout, tuple, &mut key);
+                !key.is_empty() && index::KeyRange::bounds(borrowed(lower), borrowed(upper)).contains(&key)
+            }
+        };
+        let mut ranges = self.ranges.iter().filter(|range| usize::from(range.table) == number);
+        self.tables[number].whole.is_some() || ranges.any(|range| finds(&range.span))
     }
 }
 
@@ -202,14 +247,18 @@ fn check_keys(
     Ok(false)
 }
 
-/// Whether a version of a row has, or had, a key in a range.
-fn is_in_span(store: &Arc<TableStore>, row: RowId, span: &Span) -> bool {
+/// Whether a version of a row has, or had, a key in a range. What the commit `at` wrote may have been superseded and freed; then
+/// nobody knows its key.
+fn is_in_span(store: &Arc<TableStore>, row: RowId, span: &Span, at: Option<Timestamp>) -> bool {
     match span {
         Span::Rows { below } => row < *below,
         Span::Keys { index, .. } if !is_kept_up(store, index) => true,
         Span::Keys { index, lower, upper } => {
             let range = index::KeyRange::bounds(borrowed(lower), borrowed(upper));
             let guard = pin();
+            if at.is_some_and(|at| !store.rows.has_version_of(row, at, &guard)) {
+                return true;
+            }
             let shape = &store.upkeep.current().shape;
             let mut key = Vec::new();
             store.rows.versions(row, &guard).iter().any(|(layout, tuple)| {

@@ -138,6 +138,8 @@ pub(crate) struct ReadSet {
     ranges: Vec<Range>,
     /// Rows that were read as of this time or before keep their versions while the transaction lasts.
     snapshot: Timestamp,
+    /// The newest time that something was read as of.
+    newest: Timestamp,
     /// How often items were made one: ranges have other places since.
     coarsened: u32,
     memory: Arc<Memory>,
@@ -160,6 +162,7 @@ impl ReadSet {
             rows: RowItems::default(),
             ranges: Vec::new(),
             snapshot: Timestamp(0),
+            newest: Timestamp(0),
             coarsened: 0,
             memory: Arc::clone(memory),
             held: 0,
@@ -170,6 +173,26 @@ impl ReadSet {
     /// The transaction has its snapshot.
     pub fn set_snapshot(&mut self, ts: Timestamp) {
         self.snapshot = ts;
+    }
+
+    /// The newest commit that what was read can rest on.
+    pub fn newest(&self) -> Timestamp {
+        self.newest.max(self.snapshot)
+    }
+
+    /// Nothing was read.
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    /// What was done rests on this commit, beyond what was read.
+    pub fn rest_on(&mut self, ts: Timestamp) {
+        self.newest = self.newest.max(ts);
+    }
+
+    /// Rows and ranges in it.
+    pub fn len(&self) -> usize {
+        self.rows.len() + self.ranges.len()
     }
 
     fn charge(&mut self, bytes: i64) {
@@ -204,6 +227,7 @@ impl ReadSet {
     /// Notes a row.
     pub fn add_row(&mut self, store: &Arc<TableStore>, row: RowId, as_of: Timestamp) {
         let table = self.number_of(store);
+        self.newest = self.newest.max(as_of);
         let (snapshot, known) = (self.snapshot, &mut self.tables[table as usize]);
         if known.block > 0 || known.whole.is_some() {
             known.loosen(as_of, snapshot);
@@ -223,6 +247,7 @@ impl ReadSet {
     /// Notes a range.
     pub fn add_range(&mut self, store: &Arc<TableStore>, span: Span, as_of: Timestamp) -> Option<Growing> {
         let table = self.number_of(store);
+        self.newest = self.newest.max(as_of);
         if self.is_whole(table, as_of) {
             return None;
         }

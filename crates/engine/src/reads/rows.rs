@@ -103,11 +103,12 @@ impl RowItems {
         self.settle()
     }
 
-    /// Whether a row, or its block, is among them. REQUIRES [`RowItems::settle`] for speed only.
-    pub fn contains(&self, table: u16, row: RowId) -> bool {
+    /// Whether a row, or its block, is among them as of a time before `end`. REQUIRES [`RowItems::settle`] for speed only.
+    pub fn contains(&self, table: u16, row: RowId, end: Timestamp) -> bool {
         let (sorted, rest) = self.items.split_at(self.settled);
-        sorted.binary_search_by_key(&(table, row), |item| (item.table, item.row)).is_ok()
-            || rest.iter().any(|item| (item.table, item.row) == (table, row))
+        let found = sorted.binary_search_by_key(&(table, row), |item| (item.table, item.row));
+        found.is_ok_and(|at| sorted[at].as_of < end)
+            || rest.iter().any(|item| (item.table, item.row) == (table, row) && item.as_of < end)
     }
 }
 
@@ -133,10 +134,11 @@ mod tests {
     fn blocks_have_the_rows_that_they_are_made_of() {
         let mut rows = RowItems::default();
         (0..1000).for_each(|n| _ = rows.push(item((n % 2) as u16, n, 5)));
-        assert!(rows.contains(1, RowId(999)) && !rows.contains(0, RowId(999)));
+        let contains = |rows: &RowItems, table, row| rows.contains(table, RowId(row), Timestamp(6));
+        assert!(contains(&rows, 1, 999) && !contains(&rows, 0, 999) && !rows.contains(1, RowId(999), Timestamp(5)));
         rows.coarsen(1, 4);
         assert_eq!(rows.len(), 500 + 63);
-        assert!(rows.contains(1, RowId(62)) && rows.contains(0, RowId(998)));
+        assert!(contains(&rows, 1, 62) && contains(&rows, 0, 998));
         let mut oldest = Timestamp(9);
         rows.remove(0, &mut oldest);
         assert_eq!((rows.len(), oldest), (63, Timestamp(5)));

@@ -33,6 +33,9 @@ impl Txn for NoTxn {
     fn has_view(&self) -> bool { unused() }
     fn catalog(&self) -> Arc<Catalog> { unused() }
     fn has_definitions(&self) -> bool { unused() }
+    fn await_safe_snapshot(&mut self) -> Step<()> {
+        Step::Ready(())
+    }
     fn begin_command(&mut self) { unused() }
     fn begin_newest_command(&mut self) { unused() }
     fn keep_view(&mut self) -> KeptView { unused() }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState, work};
-use engine_api::{Persistence, Step, TableLockMode, WaitPolicy};
+use engine_api::{Isolation, Persistence, Step, TableLockMode, Txn, WaitPolicy};
 use rupg_sql::nodes::Node;
 use types::Datum;
 
@@ -208,8 +208,29 @@ impl Session {
             }
             statement = self.rebound(&statement)?;
         }
+        if self.read_only && self.awaits_safe_snapshot() {
+            Box::pin(self.await_safe_snapshot()).await?;
+        }
         self.txn.as_mut().expect("ensured above").begin_command();
         Ok(statement)
+    }
+
+    /// Whether the transaction is DEFERRABLE and has no snapshot yet.
+    #[cold]
+    fn awaits_safe_snapshot(&self) -> bool {
+        let is_new = |txn: &dyn Txn| txn.isolation() == Isolation::Serializable && !txn.has_view();
+        let settings = self.environment.settings.borrow();
+        self.txn.as_deref().is_some_and(is_new) && settings.show("transaction_deferrable").as_deref() == Some("on")
+    }
+
+    /// Waits for a snapshot that cannot become part of an anomaly.
+    async fn await_safe_snapshot(&mut self) -> Result<()> {
+        loop {
+            match self.transaction().await_safe_snapshot() {
+                Step::Ready(()) => return Ok(()),
+                Step::Wait(wait) => self.wait(wait).await?,
+            }
+        }
     }
 
     /// Locks the tables of a query. REQUIRES a transaction.
