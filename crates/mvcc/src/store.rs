@@ -502,7 +502,11 @@ impl Store {
         }
         txn.waiting = None;
         let shared = &self.shared;
-        match shared.graph.await_end(txn.id(), holder, table.key_of(row), wake, &shared.txns, &shared.locks) {
+        let mut wakes = Wakes::new();
+        let key = table.key_of(row);
+        let waits = shared.graph.await_end(txn.id(), holder, key, wake, &shared.txns, &shared.locks, &mut wakes);
+        wake_all(wakes);
+        match waits {
             Ok(true) => {
                 txn.waiting = Some(Waiting::End(holder));
                 LockResult::Wait
@@ -513,7 +517,10 @@ impl Store {
     }
 
     fn wait(&self, txn: &mut Transaction, key: LockKey) -> LockResult {
-        match self.shared.graph.enter(txn.id(), key, &self.shared.txns, &self.shared.locks) {
+        let mut wakes = Wakes::new();
+        let cycle = self.shared.graph.enter(txn.id(), key, &self.shared.txns, &self.shared.locks, &mut wakes);
+        wake_all(wakes);
+        match cycle {
             None => LockResult::Wait,
             Some(cycle) => {
                 self.cancel_wait(txn);

@@ -17,6 +17,7 @@ mod compare;
 pub mod expressions;
 pub mod formats;
 pub mod history;
+pub mod interleaving;
 pub mod joins;
 mod nyala;
 mod oracle;

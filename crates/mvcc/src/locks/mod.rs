@@ -85,6 +85,14 @@ impl LockTable {
         self.shards[(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SHARDS].lock()
     }
 
+    /// Changes the queue of a lock that is not a row's, if there is one.
+    pub fn with_line<R>(&self, key: LockKey, change: impl FnOnce(&mut Queue) -> R) -> Option<R> {
+        match key {
+            LockKey::Row { .. } => None,
+            LockKey::Table(_) | LockKey::Advisory(_) => self.shard(key).get_mut(&key).map(change),
+        }
+    }
+
     /// Visits whom `waiter` waits for, as [`Queue::blockers`].
     pub fn blockers(&self, key: LockKey, waiter: TxnId, visit: impl FnMut(TxnId, bool)) {
         if let Some(queue) = self.shard(key).get(&key) {

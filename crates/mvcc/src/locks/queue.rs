@@ -4,9 +4,12 @@
 //! Not responsible for: finding the queue (`LockTable`), deadlocks (`graph`), waking (the caller, after the latch).
 //!
 //! Rules
-//! - A request is granted if it conflicts neither with another holder nor with an earlier waiter: who came first is not
-//!   overtaken. An upgrade (the requester holds a weaker mode) looks at holders only, and waits ahead of the others,
-//!   because those wait for it anyway.
+//! - A request is granted if it conflicts neither with another holder nor, unless it is for a row, with an earlier waiter. A lock of a row
+//!   that goes with all holders is granted whoever waits, as on PostgreSQL: FOR SHARE does not wait for a DELETE that waits for a KEY
+//!   SHARE.
+//! - Of those who wait nobody is overtaken by a later one that he conflicts with, unless that ends a deadlock ([`Queue::move_ahead`]).
+//! - An upgrade (the requester holds a weaker mode) of a row's lock looks at holders only, and waits ahead of the others, because those wait
+//!   for it anyway. One of another lock stands before the first who waits for what it holds, as on PostgreSQL.
 //! - Hand-over makes a waiter a holder before it is woken, so that nobody can come between; the holder is *handed* until
 //!   its transaction asks again and takes notice.
 
@@ -92,13 +95,21 @@ impl Queue {
         if self.kind.covers(held, wanted) && held != 0 {
             return Ask::Granted(held);
         }
-        let upgrade = held != 0;
-        if !self.held_against(txn, wanted) && (upgrade || !self.awaited_against(wanted, self.waiters.len())) {
+        let is_row = self.kind == Kind::Row;
+        let upgrade = is_row && held != 0;
+        let at = match (held, is_row) {
+            (0, _) => self.waiters.len(),
+            (_, true) => self.waiters.iter().take_while(|w| w.upgrade).count(),
+            (_, false) => {
+                let waits_for_it = |w: &Waiter| self.kind.conflict(w.wanted, held);
+                self.waiters.iter().position(waits_for_it).unwrap_or(self.waiters.len())
+            }
+        };
+        if !self.held_against(txn, wanted) && (is_row || !self.awaited_against(wanted, at)) {
             self.grant(txn, wanted);
             return Ask::Granted(held);
         }
         let Some(wake) = wake else { return Ask::WouldBlock };
-        let at = if upgrade { self.waiters.iter().take_while(|w| w.upgrade).count() } else { self.waiters.len() };
         self.waiters.insert(at, Waiter { txn, wanted, upgrade, wake: wake.clone() });
         Ask::Waiting
     }
@@ -154,7 +165,27 @@ impl Queue {
         }
     }
 
-    fn hand_over(&mut self, wakes: &mut Wakes) {
+    /// Moves who waits to before the first in the line that it conflicts with; its place before, or `None` if there is none.
+    pub fn move_ahead(&mut self, txn: TxnId) -> Option<usize> {
+        let place = self.waiters.iter().position(|w| w.txn == txn)?;
+        let wanted = self.waiters[place].wanted;
+        let to = self.waiters.iter().take(place).position(|w| self.kind.conflict(w.wanted, wanted))?;
+        let waiter = self.waiters.remove(place)?;
+        self.waiters.insert(to, waiter);
+        Some(place)
+    }
+
+    /// Takes [`Queue::move_ahead`] back.
+    pub fn move_back(&mut self, txn: TxnId, place: usize) {
+        if let Some(at) = self.waiters.iter().position(|w| w.txn == txn)
+            && let Some(waiter) = self.waiters.remove(at)
+        {
+            self.waiters.insert(place.min(self.waiters.len()), waiter);
+        }
+    }
+
+    /// Makes holders of those whose turn it is.
+    pub fn hand_over(&mut self, wakes: &mut Wakes) {
         let mut at = 0;
         while at < self.waiters.len() {
             let (txn, wanted) = (self.waiters[at].txn, self.waiters[at].wanted);

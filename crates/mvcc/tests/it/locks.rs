@@ -38,16 +38,51 @@ fn hand_over_is_first_come_first_served() {
 }
 
 #[test]
-fn a_waiter_is_not_overtaken() {
+fn of_those_who_wait_for_a_row_nobody_is_overtaken() {
     let w = World::new();
     let row = w.row("a");
-    let (mut a, mut b, mut c) = (w.begin(), w.begin(), w.begin());
-    assert_eq!(w.try_lock(&mut a, row, Share), GRANTED);
+    let (mut a, mut b, mut c, mut d) = (w.begin(), w.begin(), w.begin(), w.begin());
+    assert_eq!(w.try_lock(&mut a, row, KeyShare), GRANTED);
     assert_eq!(w.lock(&mut b, row, Update, &bell()), WAIT);
-    assert_eq!(w.try_lock(&mut c, row, Share), LockResult::WouldBlock);
+    assert_eq!(w.try_lock(&mut c, row, Share), GRANTED, "it goes with all that is held");
+    let bell_d = bell();
+    assert_eq!(w.lock(&mut d, row, NoKeyUpdate, &bell_d), WAIT);
+    w.store.abort(c);
+    assert_eq!(bell_d.rung(), 0, "it would go with what is held, and does not overtake");
     w.store.cancel_wait(&mut b);
-    assert_eq!(w.try_lock(&mut c, row, Share), GRANTED);
-    w.abort([a, b, c]);
+    assert_eq!(bell_d.rung(), 1);
+    w.abort([a, b, d]);
+}
+
+/// `last` waits only because `before` stands before it: the line is rearranged.
+#[test]
+fn a_line_is_rearranged_where_that_ends_a_deadlock() {
+    let w = World::new();
+    let row = w.row("a");
+    let (mut holder, mut before, mut last) = (w.begin(), w.begin(), w.begin());
+    let table = |txn: &mut mvcc::Transaction, mode, ring: &Arc<crate::support::Bell>| {
+        let ring: Arc<dyn Wakeup> = ring.clone();
+        w.store.lock_table(txn, Oid(7), mode, WaitPolicy::Block, &ring)
+    };
+    assert_eq!(table(&mut holder, TableLockMode::AccessShare, &bell()), GRANTED);
+    assert_eq!(w.try_lock(&mut last, row, Update), GRANTED);
+    assert_eq!(table(&mut before, TableLockMode::AccessExclusive, &bell()), WAIT);
+    let bell_last = bell();
+    assert_eq!(w.lock(&mut holder, row, Update, &bell()), WAIT);
+    assert_eq!(table(&mut last, TableLockMode::AccessShare, &bell_last), WAIT);
+    assert_eq!(bell_last.rung(), 1);
+    assert_eq!(table(&mut last, TableLockMode::AccessShare, &bell_last), GRANTED);
+    w.abort([last, before, holder]);
+    // The other way round: the one who closes the cycle is not the one who overtakes.
+    let (mut holder, mut before, mut last) = (w.begin(), w.begin(), w.begin());
+    assert_eq!(table(&mut holder, TableLockMode::AccessShare, &bell()), GRANTED);
+    assert_eq!(w.try_lock(&mut last, row, Update), GRANTED);
+    assert_eq!(table(&mut before, TableLockMode::AccessExclusive, &bell()), WAIT);
+    let bell_last = bell();
+    assert_eq!(table(&mut last, TableLockMode::AccessShare, &bell_last), WAIT);
+    assert_eq!(w.lock(&mut holder, row, Update, &bell()), WAIT);
+    assert_eq!(bell_last.rung(), 1);
+    w.abort([last, before, holder]);
 }
 
 #[test]
@@ -110,16 +145,17 @@ fn two_upgrades_are_a_deadlock() {
 fn a_deadlock_is_found_through_those_before_in_the_line() {
     let w = World::new();
     let (first, second) = (w.row("a"), w.row("b"));
-    let (mut holder, mut before, mut last) = (w.begin(), w.begin(), w.begin());
-    assert_eq!(w.try_lock(&mut holder, first, Share), GRANTED);
+    let (mut holder, mut before, mut last, mut other) = (w.begin(), w.begin(), w.begin(), w.begin());
+    assert_eq!(w.try_lock(&mut holder, first, KeyShare), GRANTED);
+    assert_eq!(w.try_lock(&mut other, first, Share), GRANTED);
     assert_eq!(w.try_lock(&mut last, second, Update), GRANTED);
     assert_eq!(w.lock(&mut before, first, Update, &bell()), WAIT);
     assert_eq!(w.lock(&mut holder, second, Update, &bell()), WAIT);
-    // It would fit beside the holder, and waits for the one before it, which waits for the holder.
-    let LockResult::Deadlock(edges) = w.lock(&mut last, first, Share, &bell()) else { panic!("not found") };
+    // It would fit beside the first holder, and waits for the one before it, too, which waits for him.
+    let LockResult::Deadlock(edges) = w.lock(&mut last, first, NoKeyUpdate, &bell()) else { panic!("not found") };
     let expected = [(last.id(), holder.id()), (holder.id(), last.id())];
     assert_eq!(edges.iter().map(|e| (e.waiter, e.holder)).collect::<Vec<_>>(), expected);
-    w.abort([last, before, holder]);
+    w.abort([last, before, holder, other]);
 }
 
 #[test]

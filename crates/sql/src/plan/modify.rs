@@ -8,7 +8,7 @@ use engine_api::{ConflictArbiter, RowLockMode};
 use super::level::{Level, Outer};
 use super::node::{
     ConflictAction, CurrentNode, DeleteNode, InsertNode, InsertRows, MergeNode, MergeStep, MergeWork, Node,
-    PlannedTable, QueryPlan, RowChoice, RowReader, RowWriter, SubqueryNode, Target, UpdateNode,
+    PlannedTable, QueryPlan, RowChoice, RowReader, RowWriter, SubqueryNode, Target, UpdateNode, UpdateSet,
 };
 use super::{PlanContext, foreign_key, join, query, walk};
 use crate::expr::{Code, Slot};
@@ -97,20 +97,32 @@ fn named(level: &mut Level<'_>, conditions: &[(String, Expr)]) -> Result<Vec<(St
     conditions.iter().map(|(name, condition)| Ok((name.clone(), level.compile(condition)?))).collect()
 }
 
+/// Whether a column is part of a key that others may point to.
+fn is_in_key(info: &TableInfo, column: usize) -> bool {
+    let mut keys = info.indexes.iter().filter(|i| i.unique && !i.needs_code());
+    keys.any(|i| i.keys.iter().any(|k| (k.column - 1) as usize == column))
+}
+
+/// Whether a generated column is part of such a key.
+fn generates_key(info: &TableInfo) -> bool {
+    let mut generated = info.desc.columns.iter().filter(|column| column.generated.is_some());
+    generated.any(|column| is_in_key(info, (column.number - 1) as usize))
+}
+
 /// The row lock that an update of these columns takes: the strongest if a key that others may point to can change.
 fn lock_mode(info: &TableInfo, set: &[(usize, Expr)]) -> RowLockMode {
-    let is_generated = |column: &engine_api::ColumnDesc| column.generated.is_some();
-    let generated = info.desc.columns.iter().filter(|c| is_generated(c)).map(|c| (c.number - 1) as usize);
-    let in_key = |column: usize| {
-        info.indexes
-            .iter()
-            .any(|i| i.unique && !i.needs_code() && i.keys.iter().any(|k| (k.column - 1) as usize == column))
-    };
-    if set.iter().map(|(column, _)| *column).chain(generated).any(in_key) {
+    if generates_key(info) || set.iter().any(|(column, _)| is_in_key(info, *column)) {
         RowLockMode::Update
     } else {
         RowLockMode::NoKeyUpdate
     }
+}
+
+/// What an update gives to columns, and how it locks.
+fn update_set(level: &mut Level<'_>, info: &TableInfo, set: &[(usize, Expr)]) -> Result<UpdateSet> {
+    let in_keys = set.iter().enumerate().filter(|(_, (column, _))| is_in_key(info, *column));
+    let keys = if generates_key(info) { Vec::new() } else { in_keys.map(|(at, _)| at).collect() };
+    Ok(UpdateSet { values: compile_set(level, set)?, mode: lock_mode(info, set), keys })
 }
 
 fn compile_set(level: &mut Level<'_>, set: &[(usize, Expr)]) -> Result<Vec<(usize, Code)>> {
@@ -225,9 +237,9 @@ fn conflict_action(level: &mut Level<'_>, info: &TableInfo, conflict: &OnConflic
     })
 }
 
-fn choice(level: &mut Level<'_>, query: &Query, mode: RowLockMode) -> Result<RowChoice> {
+fn choice(level: &mut Level<'_>, query: &Query) -> Result<RowChoice> {
     let recheck = query::qualification(level, query, Some(0))?;
-    Ok(RowChoice { mode, recheck, may_repeat: !matches!(query.from[..], [From::Rel(_)]) })
+    Ok(RowChoice { recheck, may_repeat: !matches!(query.from[..], [From::Rel(_)]) })
 }
 
 /// The rows to change: those of FROM and WHERE, or the one that a cursor is on.
@@ -253,6 +265,11 @@ fn update(update: &Update, cx: &PlanContext<'_>) -> Result<Planned> {
     level.add_ctes(&query.ctes)?;
     let changes: Vec<usize> = update.set.iter().chain(&update.generated).map(|(column, _)| *column).collect();
     let given = &changes[..update.set.len()];
+    // The values of keys before are looked at, so that a key that stays what it is is not locked as one that changes.
+    given
+        .iter()
+        .filter(|column| is_in_key(&update.table, **column))
+        .for_each(|column| _ = level.column_slot(0, *column));
     let kinds = Kinds { inserts: true, removes: true, changes: Some(&changes), given };
     let (target, output) = target(
         &mut level,
@@ -264,8 +281,8 @@ fn update(update: &Update, cx: &PlanContext<'_>) -> Result<Planned> {
         kinds,
     )?;
     let input = rows(&mut level, query, &update.table)?;
-    let choice = choice(&mut level, query, lock_mode(&update.table, &update.set))?;
-    let set = compile_set(&mut level, &update.set)?;
+    let choice = choice(&mut level, query)?;
+    let set = update_set(&mut level, &update.table, &update.set)?;
     let places = target.writer.places(&changes, &target.slots);
     let node = UpdateNode { target, input, set, places, choice };
     finish(level, Node::Update(Arc::new(node)), output)
@@ -281,7 +298,7 @@ fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<Planned> {
     let kinds = Kinds { inserts: false, removes: true, changes: None, given: &[] };
     let (target, output) = target(&mut level, 0, &delete.table, (&[], &[]), &[], &delete.returning, kinds)?;
     let input = rows(&mut level, query, &delete.table)?;
-    let choice = choice(&mut level, query, RowLockMode::Update)?;
+    let choice = choice(&mut level, query)?;
     let node = DeleteNode { target, input, choice };
     finish(level, Node::Delete(Arc::new(node)), output)
 }
@@ -317,7 +334,7 @@ fn merge(merge: &Merge, cx: &PlanContext<'_>) -> Result<Planned> {
 
 fn merge_step(level: &mut Level<'_>, info: &TableInfo, action: &MergeAction) -> Result<MergeStep> {
     let kind = match &action.kind {
-        MergeKind::Update(set) => MergeWork::Update { set: compile_set(level, set)?, mode: lock_mode(info, set) },
+        MergeKind::Update(set) => MergeWork::Update(update_set(level, info, set)?),
         MergeKind::Delete => MergeWork::Delete,
         MergeKind::Insert(values, _) => MergeWork::Insert(compile_set(level, values)?),
         MergeKind::Nothing => MergeWork::Nothing,

@@ -927,7 +927,7 @@ pub(crate) enum ConflictAction {
 pub(crate) struct UpdateNode {
     pub target: Target,
     pub input: Node,
-    pub set: Vec<(usize, Code)>,
+    pub set: UpdateSet,
     /// The columns that change, generated ones included ([`RowWriter::places`]).
     pub places: Vec<(usize, Slot)>,
     pub choice: RowChoice,
@@ -940,10 +940,20 @@ pub(crate) struct DeleteNode {
     pub choice: RowChoice,
 }
 
+/// What an update gives to columns.
+#[derive(Debug)]
+pub(crate) struct UpdateSet {
+    pub values: Vec<(usize, Code)>,
+    /// The strongest lock if there are columns of keys among those that may change.
+    pub mode: RowLockMode,
+    /// Which of the values are those of such columns, if all of them are here: where none of them differs from the value before, the weaker
+    /// lock does.
+    pub keys: Vec<usize>,
+}
+
 /// Which rows of its input a statement changes.
 #[derive(Debug)]
 pub(crate) struct RowChoice {
-    pub mode: RowLockMode,
     /// What must hold for a row that has moved meanwhile.
     pub recheck: Vec<Code>,
     /// A row may come more than once (joins); only the first counts.
@@ -971,7 +981,7 @@ pub(crate) struct MergeStep {
 /// What MERGE does with a row.
 #[derive(Debug)]
 pub(crate) enum MergeWork {
-    Update { set: Vec<(usize, Code)>, mode: RowLockMode },
+    Update(UpdateSet),
     Delete,
     Insert(Vec<(usize, Code)>),
     Nothing,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::Result;
+use engine_api::RowLockMode;
 use types::Datum;
 
 use super::super::cte::HasTarget;
@@ -38,7 +39,7 @@ impl Operator for Delete {
     fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
         let target = &self.node.target;
         loop {
-            let row = match self.rows.next(target, &self.node.choice, cx, frame)? {
+            let row = match self.rows.next(target, &self.node.choice, cx, frame, |_, _| Ok(RowLockMode::Update))? {
                 NextLocked::Row(row) => row,
                 NextLocked::Done => return self.constraints.finish(&self.node, cx),
                 NextLocked::Wait(wait) => return Ok(Next::Wait(wait)),

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use base::{Error, Result, RowId, SqlState};
 use engine_api::{ConflictArbiter, InsertOutcome, RowBatch, RowLockMode, Step};
 use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
 use types::Datum;
 
 use super::super::cte::HasTarget;
 use super::super::foreign_key::Constraints;
 use super::super::lock_rows::row_in;
 use super::super::{Cx, Next, Operator, operator};
-use super::{Locked, changed, check, lock};
+use super::{Locked, changed, check, lock, new_values};
 use crate::expr::{Code, all_true};
 use crate::plan::{MergeNode, MergeWork, Target};
 
@@ -30,6 +29,8 @@ pub(in crate::exec) struct Merge {
     given: Vec<Datum>,
     /// The newest version of the row is in the frame, and is locked.
     newest_seen: bool,
+    /// What the row to be locked is going to have.
+    values: Vec<Datum>,
 }
 
 #[derive(Clone, Copy)]
@@ -38,8 +39,8 @@ enum State {
     Reading,
     /// What is to be done with the row of the target in the frame is decided.
     Matched(RowId),
-    /// The row is to be locked, for this action.
-    Locking(RowId, usize),
+    /// The row is to be locked like this, for this action.
+    Locking(RowId, usize, RowLockMode),
     /// The new tuple of the row is to be stored.
     Storing(RowId),
     /// The row of the source has no partner.
@@ -73,6 +74,7 @@ impl Merge {
             tuple: Vec::new(),
             given: Vec::new(),
             newest_seen: false,
+            values: Vec::new(),
         }
     }
 
@@ -86,7 +88,7 @@ impl Merge {
         Ok(None)
     }
 
-    /// Puts the new row into the target's slots and checks it; its tuple is made.
+    /// Computes the new row into the target's slots and checks it; its tuple is made.
     fn compute(
         &mut self,
         node: &MergeNode,
@@ -94,12 +96,23 @@ impl Merge {
         cx: &mut Cx<'_, '_>,
         frame: &mut [Datum],
     ) -> Result<()> {
-        let target = &node.target;
-        let mut computed: SmallVec<[Datum; 8]> = SmallVec::new();
+        self.values.clear();
         for (_, code) in values {
-            computed.push(code.eval(cx, frame)?);
+            self.values.push(code.eval(cx, frame)?);
         }
-        for ((column, _), value) in values.iter().zip(computed) {
+        self.put(node, values, cx, frame)
+    }
+
+    /// Puts what was computed into the target's slots, as [`Merge::compute`].
+    fn put(
+        &mut self,
+        node: &MergeNode,
+        values: &[(usize, Code)],
+        cx: &mut Cx<'_, '_>,
+        frame: &mut [Datum],
+    ) -> Result<()> {
+        let target = &node.target;
+        for ((column, _), value) in values.iter().zip(self.values.drain(..)) {
             frame[target.slots[*column] as usize] = value;
         }
         check(target, None, cx, frame)?;
@@ -120,15 +133,12 @@ impl Merge {
         &mut self,
         row: RowId,
         action: usize,
+        mode: RowLockMode,
         cx: &mut Cx<'_, '_>,
         frame: &mut [Datum],
     ) -> Result<Option<Next>> {
         let node = Arc::clone(&self.node);
         let target = &node.target;
-        let mode = match &node.actions[action].kind {
-            MergeWork::Update { mode, .. } => *mode,
-            _ => RowLockMode::Update,
-        };
         match lock(target, row, mode, cx, &mut self.newest, frame)? {
             Locked::Same => {}
             Locked::Moved if self.newest_seen => {}
@@ -155,8 +165,8 @@ impl Merge {
             return Ok(None);
         }
         self.constraints.note_old(target, frame);
-        if let MergeWork::Update { set, .. } = &node.actions[action].kind {
-            self.compute(&node, set, cx, frame)?;
+        if let MergeWork::Update(set) = &node.actions[action].kind {
+            self.put(&node, &set.values, cx, frame)?;
             self.constraints.note_updated(target, row, frame);
             self.state = State::Storing(row);
             return Ok(None);
@@ -198,12 +208,18 @@ impl Operator for Merge {
                 State::Matched(row) => {
                     match Merge::choose(&node, true, cx, frame)? {
                         Some(_) if self.own.contains(&row.0) => return Err(twice()),
-                        Some(action) => self.state = State::Locking(row, action),
+                        Some(action) => {
+                            let mode = match &node.actions[action].kind {
+                                MergeWork::Update(set) => new_values(set, target, cx, frame, &mut self.values)?,
+                                _ => RowLockMode::Update,
+                            };
+                            self.state = State::Locking(row, action, mode);
+                        }
                         None => self.give_back(frame),
                     }
                     None
                 }
-                State::Locking(row, action) => self.lock_and_do(row, action, cx, frame)?,
+                State::Locking(row, action, mode) => self.lock_and_do(row, action, mode, cx, frame)?,
                 State::Storing(row) => {
                     let table = target.table.open(cx.run.txn)?;
                     match cx.run.txn.update(table, row, &self.tuple)? {

@@ -15,7 +15,7 @@ use types::Datum;
 use super::lock_rows::row_in;
 use super::{Cx, Next, Operator, operator};
 use crate::expr::all_true;
-use crate::plan::{Node, RowChoice, Target};
+use crate::plan::{Node, RowChoice, Target, UpdateSet};
 use crate::privileges::shown;
 use crate::system_column::SystemColumn;
 
@@ -65,8 +65,8 @@ struct LockedRows {
 enum At {
     /// The next row is wanted.
     Input,
-    /// The row in the frame is to be locked.
-    Row(RowId),
+    /// The row in the frame is to be locked like this.
+    Row(RowId, RowLockMode),
     End,
 }
 
@@ -82,18 +82,21 @@ impl LockedRows {
         LockedRows { input: operator(input), at: At::Input, seen: FxHashSet::default(), newest: RowBatch::new() }
     }
 
+    /// The next row. `mode` says how the row in the frame is to be locked, and is asked again about one that has moved: as on PostgreSQL
+    /// what becomes of a row is computed before anybody waits for it.
     fn next(
         &mut self,
         target: &Target,
         choice: &RowChoice,
         cx: &mut Cx<'_, '_>,
         frame: &mut [Datum],
+        mut mode: impl FnMut(&mut Cx<'_, '_>, &[Datum]) -> Result<RowLockMode>,
     ) -> Result<NextLocked> {
         loop {
-            let row = match self.at {
+            let (row, wanted) = match self.at {
                 At::Input => match self.input.next(cx, frame)? {
                     Next::Row => match row_in(frame, target.row_slot) {
-                        Some(row) if self.is_first(row, target, choice, cx) => row,
+                        Some(row) if self.is_first(row, target, choice, cx) => (row, mode(cx, frame)?),
                         _ => continue,
                     },
                     Next::Done => {
@@ -102,16 +105,19 @@ impl LockedRows {
                     }
                     Next::Wait(wait) => return Ok(NextLocked::Wait(wait)),
                 },
-                At::Row(row) => row,
+                At::Row(row, wanted) => (row, wanted),
                 At::End => return Ok(NextLocked::Done),
             };
             self.at = At::Input;
-            match lock(target, row, choice.mode, cx, &mut self.newest, frame)? {
+            match lock(target, row, wanted, cx, &mut self.newest, frame)? {
                 Locked::Same => return Ok(NextLocked::Row(row)),
-                Locked::Moved if all_true(&choice.recheck, cx, frame)? => return Ok(NextLocked::Row(row)),
+                Locked::Moved if all_true(&choice.recheck, cx, frame)? => match mode(cx, frame)? {
+                    stronger if stronger > wanted => self.at = At::Row(row, stronger),
+                    _ => return Ok(NextLocked::Row(row)),
+                },
                 Locked::Moved | Locked::Gone => {}
                 Locked::Wait(wait) => {
-                    self.at = At::Row(row);
+                    self.at = At::Row(row, wanted);
                     return Ok(NextLocked::Wait(wait));
                 }
             }
@@ -128,6 +134,24 @@ impl LockedRows {
         self.seen.clear();
         self.input.rescan(forget);
     }
+}
+
+/// Computes the values of `set` for the row in the frame, and says how an update with them locks it: the strongest way only if a key that
+/// others may point to gets another value.
+fn new_values(
+    set: &UpdateSet,
+    target: &Target,
+    cx: &mut Cx<'_, '_>,
+    frame: &[Datum],
+    values: &mut Vec<Datum>,
+) -> Result<RowLockMode> {
+    values.clear();
+    for (_, code) in &set.values {
+        values.push(code.eval(cx, frame)?);
+    }
+    let differs = |at: &usize| values[*at] != frame[target.slots[set.values[*at].0] as usize];
+    let changes_key = set.mode == RowLockMode::Update && (set.keys.is_empty() || set.keys.iter().any(differs));
+    Ok(if changes_key { RowLockMode::Update } else { RowLockMode::NoKeyUpdate })
 }
 
 /// What a new row violates.

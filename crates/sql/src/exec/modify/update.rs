@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use base::{Error, Result, RowId};
 use engine_api::Step;
-use smallvec::SmallVec;
 use types::Datum;
 
 use super::super::cte::HasTarget;
 use super::super::foreign_key::Constraints;
 use super::super::{Cx, Next, Operator};
-use super::{LockedRows, NextLocked, changed, check, note_system};
+use super::{LockedRows, NextLocked, changed, check, new_values, note_system};
 use crate::plan::{Target, UpdateNode};
 
 /// Changes the rows of its input.
 pub(in crate::exec) struct Update {
     node: Arc<UpdateNode>,
     rows: LockedRows,
+    /// What the row in the frame is going to have.
+    values: Vec<Datum>,
     /// The row whose new tuple is to be stored yet.
     storing: Option<RowId>,
     constraints: Constraints,
@@ -33,6 +34,7 @@ impl Update {
     pub fn new(node: &Arc<UpdateNode>) -> Update {
         Update {
             rows: LockedRows::new(&node.input),
+            values: Vec::new(),
             storing: None,
             constraints: Constraints::new(&node.target),
             node: Arc::clone(node),
@@ -40,19 +42,15 @@ impl Update {
         }
     }
 
-    /// Computes the new row into the frame and its tuple, of the one that was locked; the old row's keys are noted.
+    /// Puts the new row into the frame and makes its tuple, of the one that was locked; the old row's keys are noted.
     fn compute(&mut self, node: &UpdateNode, row: RowId, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
         let target = &node.target;
         if self.rows.newest.is_empty() {
             return Err(Error::internal("a row is locked to be changed and not shown"));
         }
         let old = self.rows.newest.row(0);
-        let mut values: SmallVec<[Datum; 8]> = SmallVec::new();
-        for (_, code) in &node.set {
-            values.push(code.eval(cx, frame)?);
-        }
         self.constraints.note_old(target, frame);
-        for ((column, _), value) in node.set.iter().zip(values) {
+        for ((column, _), value) in node.set.values.iter().zip(self.values.drain(..)) {
             frame[target.slots[*column] as usize] = value;
         }
         check(target, Some(old), cx, frame)?;
@@ -77,14 +75,18 @@ impl Operator for Update {
         loop {
             let row = match self.storing.take() {
                 Some(row) => row,
-                None => match self.rows.next(target, &node.choice, cx, frame)? {
-                    NextLocked::Row(row) => {
-                        self.compute(&node, row, cx, frame)?;
-                        row
+                None => {
+                    let values = &mut self.values;
+                    let mode = |cx: &mut Cx<'_, '_>, frame: &[Datum]| new_values(&node.set, target, cx, frame, values);
+                    match self.rows.next(target, &node.choice, cx, frame, mode)? {
+                        NextLocked::Row(row) => {
+                            self.compute(&node, row, cx, frame)?;
+                            row
+                        }
+                        NextLocked::Done => return self.constraints.finish(&node, cx),
+                        NextLocked::Wait(wait) => return Ok(Next::Wait(wait)),
                     }
-                    NextLocked::Done => return self.constraints.finish(&node, cx),
-                    NextLocked::Wait(wait) => return Ok(Next::Wait(wait)),
-                },
+                }
             };
             let table = target.table.open(cx.run.txn)?;
             if let Step::Wait(wait) = cx.run.txn.update(table, row, &self.tuple)? {

@@ -1,0 +1,1 @@
+//! Schedules of SERIALIZABLE transactions whose history can be judged.
