@@ -264,7 +264,7 @@ pub fn denied(class: Class, name: &str) -> Error {
 }
 
 /// System relations that only superusers may read; of views over a function that is the superusers' own, the function.
-const SECRET: [(&str, Option<&str>); 10] = [
+const SECRET: [(&str, Option<&str>); 11] = [
     ("pg_authid", None),
     ("pg_config", Some("pg_config")),
     ("pg_file_settings", Some("pg_show_all_file_settings")),
@@ -272,6 +272,7 @@ const SECRET: [(&str, Option<&str>); 10] = [
     ("pg_ident_file_mappings", Some("pg_ident_file_mappings")),
     ("pg_largeobject", None),
     ("pg_replication_origin_status", Some("pg_show_replication_origin_status")),
+    ("pg_shadow", None),
     ("pg_statistic", None),
     ("pg_statistic_ext_data", None),
     ("pg_user_mapping", None),
