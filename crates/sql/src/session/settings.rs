@@ -1064,6 +1064,7 @@ fn date_style_text(style: DateStyle, order: DateOrder) -> String {
 }
 
 fn parse_zone(value: &str) -> Result<types::TimeZone> {
+    work::beat(value.len());
     types::TimeZone::parse(value).ok_or_else(|| invalid("TimeZone", value))
 }
 
