@@ -1,1 +1,0 @@
-//! Schedules of SERIALIZABLE transactions whose history can be judged.
