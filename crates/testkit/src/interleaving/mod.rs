@@ -1,6 +1,6 @@
 //! Random schedules of several sessions: the same steps on two servers must wait, go on, answer and fail alike.
 //!
-//! Responsible for: running a schedule ([`run`]), making it shorter while two servers still differ about it ([`shorten`]).
+//! Responsible for: running a schedule ([`Stage::run`]), making it shorter while two servers still differ about it ([`shorten`]).
 //! Not responsible for: what is in one ([`locks`]).
 //!
 //! Unlike those that are written by hand ([`crate::schedule`]), many are run, so nothing is told by the time it takes: a step waits if
