@@ -82,17 +82,16 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// How many bytes two tuples begin with in common, a stretch at a time.
 fn same_stretches(old: &[u8], new: &[u8]) -> usize {
-    let pairs = old.chunks_exact(work::STRETCH).zip(new.chunks_exact(work::STRETCH));
-    let same = pairs.take_while(|(a, b)| {
-        work::unstopped(|| work::beat(work::bytes(work::STRETCH)));
-        a == b
-    });
-    same.count() * work::STRETCH
+    bytes_alike(old.chunks_exact(work::STRETCH).zip(new.chunks_exact(work::STRETCH)))
 }
 
 /// As [`same_stretches`], of what they end with.
 fn same_last_stretches(old: &[u8], new: &[u8]) -> usize {
-    let pairs = old.rchunks_exact(work::STRETCH).zip(new.rchunks_exact(work::STRETCH));
+    bytes_alike(old.rchunks_exact(work::STRETCH).zip(new.rchunks_exact(work::STRETCH)))
+}
+
+/// The bytes of the pairs of stretches before the first that differs, counted. Nothing stops it.
+fn bytes_alike<'t>(pairs: impl Iterator<Item = (&'t [u8], &'t [u8])>) -> usize {
     let same = pairs.take_while(|(a, b)| {
         work::unstopped(|| work::beat(work::bytes(work::STRETCH)));
         a == b
