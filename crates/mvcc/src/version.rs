@@ -83,6 +83,23 @@ pub(crate) enum Begin {
     Aborted,
 }
 
+/// What `written` says of a version: whether it is a tombstone, and of one that is stamped, who wrote it.
+#[derive(Clone, Copy)]
+pub(crate) struct Written(u32);
+
+impl Written {
+    #[inline]
+    pub fn is_tombstone(self) -> bool {
+        self.0 & TOMBSTONE != 0
+    }
+
+    /// The tag of the transaction that wrote it; `None` if it was loaded. REQUIRES that it is stamped.
+    #[inline]
+    pub fn tag(self) -> Option<u32> {
+        Some(self.0 & COMMANDS_MAX).filter(|tag| *tag != 0)
+    }
+}
+
 /// A version nobody else can see yet. Dropping it frees it.
 pub(crate) struct PrivateVersion(NonNull<Version>);
 
@@ -105,6 +122,7 @@ unsafe fn copy_counted(from: &[u8], to: NonNull<u8>) {
 
 impl PrivateVersion {
     /// Allocates a version of `writer`; `None` for the bytes makes a tombstone.
+    #[inline]
     pub fn undecided(writer: TxnId, command: CommandId, layout: LayoutId, tuple: Option<&[u8]>) -> PrivateVersion {
         PrivateVersion::allocate(UNDECIDED | writer.0, command, layout, tuple)
     }
@@ -134,10 +152,10 @@ impl PrivateVersion {
             let Some(at) = NonNull::new(alloc(memory).cast::<Version>()) else { handle_alloc_error(memory) };
             at.write(version);
             let bytes = at.add(1).cast::<u8>();
-            let (first, rest) = tuple.split_at(tuple.len().min(work::STRETCH));
-            bytes.copy_from_nonoverlapping(NonNull::from(first).cast(), first.len());
-            if !rest.is_empty() {
-                copy_counted(rest, bytes.add(first.len()));
+            if tuple.len() <= work::STRETCH {
+                bytes.copy_from_nonoverlapping(NonNull::from(tuple).cast(), tuple.len());
+            } else {
+                copy_counted(tuple, bytes);
             }
             if behind {
                 bytes.add(tuple.len()).cast::<u32>().write_unaligned(layout.0);
@@ -271,13 +289,10 @@ impl<'g> VersionRef<'g> {
         version.begin.store(ts.0, Ordering::Release);
     }
 
-    /// The tag of the transaction that wrote it; 0 if it was loaded.
+    /// What stands beside `begin`, for who has found a timestamp in it: one load for all of it.
     #[inline]
-    pub fn writer_tag(self) -> u32 {
-        match self.begin() {
-            Begin::Undecided(writer) => writer.tag(),
-            Begin::Committed(_) | Begin::Aborted => self.get().written.load(Ordering::Relaxed) & COMMANDS_MAX,
-        }
+    pub fn written(self) -> Written {
+        Written(self.get().written.load(Ordering::Relaxed))
     }
 
     /// Marks it undone. REQUIRES that the caller is its writer. Comes before the unlinking, so that a reader which
@@ -292,8 +307,14 @@ impl<'g> VersionRef<'g> {
     }
 
     pub fn layout(self) -> LayoutId {
+        if self.is_tombstone() { LayoutId(0) } else { self.tuple_layout() }
+    }
+
+    /// As [`VersionRef::layout`], of one that is no tombstone.
+    #[inline]
+    pub fn tuple_layout(self) -> LayoutId {
         if self.get().shape & LAYOUT_BEHIND == 0 {
-            return if self.is_tombstone() { LayoutId(0) } else { FIRST_LAYOUT };
+            return FIRST_LAYOUT;
         }
         // SAFETY: I3: the four bytes behind the tuple are in the same allocation, and `at` may reach all of it; I2: nobody
         // writes to them; I1: alive.
@@ -301,7 +322,7 @@ impl<'g> VersionRef<'g> {
     }
 
     pub fn is_tombstone(self) -> bool {
-        self.get().written.load(Ordering::Relaxed) & TOMBSTONE != 0
+        self.written().is_tombstone()
     }
 
     /// The tuple; empty for a tombstone.

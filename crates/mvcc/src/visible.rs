@@ -91,19 +91,26 @@ pub type Versions<'g> = SmallVec<[LaidOut<'g>; 4]>;
 
 /// Resolves `begin` of a version for good.
 enum Decided {
-    At(Timestamp),
+    At(Timestamp, Writer),
     By(TxnId),
     Never,
+}
+
+/// Who wrote a version that is decided, as `begin` said it: a version that is stamped keeps its writer's tag itself.
+#[derive(Clone, Copy)]
+enum Writer {
+    Stamped,
+    Known(TxnId),
 }
 
 fn decide(version: VersionRef<'_>, txns: &TxnTable) -> Decided {
     loop {
         match version.begin() {
-            Begin::Committed(ts) => return Decided::At(ts),
+            Begin::Committed(ts) => return Decided::At(ts, Writer::Stamped),
             Begin::Aborted => return Decided::Never,
             Begin::Undecided(txn) => match txns.fate(txn) {
                 Fate::Undecided => return Decided::By(txn),
-                Fate::Committed(ts) => return Decided::At(ts),
+                Fate::Committed(ts) => return Decided::At(ts, Writer::Known(txn)),
                 // It left its slot after it stamped or marked the version: the next look is final.
                 Fate::Over => {}
             },
@@ -112,17 +119,22 @@ fn decide(version: VersionRef<'_>, txns: &TxnTable) -> Decided {
 }
 
 #[inline(always)]
-fn found<'g>(version: VersionRef<'g>, ts: Timestamp, head: &Head<'_>, txns: &TxnTable) -> Option<ReadVersion<'g>> {
-    (!version.is_tombstone()).then(|| ReadVersion {
-        layout: version.layout(),
-        tuple: version.bytes(),
-        ts,
-        keys_diverged: head.diverged,
-        writer: match version.writer_tag() {
-            0 => txns.tag_of_loaded(),
-            tag => tag,
-        },
-    })
+fn found<'g>(
+    version: VersionRef<'g>,
+    (ts, writer): (Timestamp, Writer),
+    head: &Head<'_>,
+    txns: &TxnTable,
+) -> Option<ReadVersion<'g>> {
+    let written = version.written();
+    if written.is_tombstone() {
+        return None;
+    }
+    let writer = match writer {
+        Writer::Known(txn) => txn.tag(),
+        Writer::Stamped => written.tag().unwrap_or_else(|| txns.tag_of_loaded()),
+    };
+    let (layout, tuple) = (version.tuple_layout(), version.bytes());
+    Some(ReadVersion { layout, tuple, ts, keys_diverged: head.diverged, writer })
 }
 
 const OWN: Timestamp = Timestamp(0);
@@ -145,12 +157,14 @@ pub(crate) fn read<'g>(header: &RowHeader, view: &View, txns: &TxnTable, guard: 
     let mut next = head.newest;
     while let Some(version) = next {
         let seen = match decide(version, txns) {
-            Decided::At(ts) => (ts <= view.read_ts).then_some(ts),
-            Decided::By(txn) => (view.own == Some(txn) && version.command() < view.command).then_some(OWN),
+            Decided::At(ts, writer) => (ts <= view.read_ts).then_some((ts, writer)),
+            Decided::By(txn) => {
+                (view.own == Some(txn) && version.command() < view.command).then_some((OWN, Writer::Known(txn)))
+            }
             Decided::Never => None,
         };
-        if let Some(ts) = seen {
-            return found(version, ts, &head, txns).map_or(Read::Gone(ts), Read::Visible);
+        if let Some(seen) = seen {
+            return found(version, seen, &head, txns).map_or(Read::Gone(seen.0), Read::Visible);
         }
         next = version.older(guard);
     }
@@ -164,20 +178,20 @@ pub(crate) fn newest<'g>(header: &RowHeader, own: Option<TxnId>, txns: &TxnTable
     let mut next = head.newest;
     while let Some(version) = next {
         let decided = match decide(version, txns) {
-            Decided::At(ts) => Some(ts),
-            Decided::By(txn) if own == Some(txn) => Some(OWN),
+            Decided::At(ts, writer) => Some((ts, writer)),
+            Decided::By(txn) if own == Some(txn) => Some((OWN, Writer::Known(txn))),
             Decided::By(txn) => {
                 undecided = Some(txn);
                 None
             }
             Decided::Never => None,
         };
-        if let Some(ts) = decided {
-            let decided = found(version, ts, &head, txns);
+        if let Some(seen) = decided {
+            let decided = found(version, seen, &head, txns);
             return match (undecided, decided) {
                 (Some(holder), decided) => Newest::Undecided { holder, decided },
                 (None, Some(live)) => Newest::Live(live),
-                (None, None) => Newest::Deleted(ts),
+                (None, None) => Newest::Deleted(seen.0),
             };
         }
         next = version.older(guard);
@@ -192,7 +206,7 @@ pub(crate) fn newest<'g>(header: &RowHeader, own: Option<TxnId>, txns: &TxnTable
 pub(crate) fn last_commit(header: &RowHeader, txns: &TxnTable, guard: &Guard) -> Option<Timestamp> {
     let mut next = header.head(guard).newest;
     while let Some(version) = next {
-        if let Decided::At(ts) = decide(version, txns) {
+        if let Decided::At(ts, _) = decide(version, txns) {
             return Some(ts);
         }
         next = version.older(guard);

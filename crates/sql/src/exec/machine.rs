@@ -185,15 +185,21 @@ impl Machine {
         }
     }
 
-    /// The row that [`Machine::next`] announced.
+    /// The row that [`Machine::next`] announced. Always inline, as [`RowReader::stored`](crate::plan::RowReader::stored) is.
+    #[inline(always)]
     pub fn row(&self) -> OutputRow<'_> {
-        let row = match &self.root {
-            Root::Any(_) => None,
-            Root::Straight(scan) => scan.row(),
-            Root::Sorted(scan) => scan.row(),
-        };
-        if let (Some(row), Some(columns)) = (row, &self.plan.straight) {
-            return OutputRow::stored(row, columns);
+        match (&self.root, &self.plan.straight) {
+            (Root::Straight(scan), Some(columns)) => {
+                if let Some(row) = scan.row() {
+                    return OutputRow::stored(row, columns);
+                }
+            }
+            (Root::Sorted(scan), Some(columns)) => {
+                if let Some(row) = scan.row() {
+                    return OutputRow::stored(row, columns);
+                }
+            }
+            _ => {}
         }
         OutputRow::at(&self.frame, &self.plan.output)
     }

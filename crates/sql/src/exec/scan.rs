@@ -69,6 +69,7 @@ impl Scan {
     }
 
     /// The row that was announced last.
+    #[inline(always)]
     pub fn row(&self) -> Option<StoredRow<'_>> {
         self.node.reader.stored(self.tuple()?)
     }
@@ -207,6 +208,9 @@ fn passes(
             return Err(Error::internal("a key that is none of its index"));
         }
         return all_true(&node.filter, cx, frame);
+    }
+    if straight && node.filter.is_empty() {
+        return Ok(node.reader.knows(row));
     }
     let Some(mut reading) = node.reader.begin(row, frame) else { return Ok(false) };
     count_conditions(&node.filter)?;

@@ -256,7 +256,15 @@ impl RowReader {
         slots.iter().map(|slot| Some(steps.iter().position(|(to, _)| to == slot)? as u32)).collect()
     }
 
-    /// A row whose columns are looked at where they are. `None` if its layout is unknown.
+    /// Whether a row is one that [`RowReader::stored`] reads.
+    #[inline]
+    pub fn knows(&self, row: BatchRow<'_>) -> bool {
+        self.layout(row.layout).is_some()
+    }
+
+    /// A row whose columns are looked at where they are. `None` if its layout is unknown. Always inline: the row of a result is
+    /// larger than what is returned in registers, and is copied from each function to the next.
+    #[inline(always)]
     pub fn stored<'r>(&'r self, row: BatchRow<'r>) -> Option<StoredRow<'r>> {
         Some(StoredRow::new(self.layout(row.layout)?, row))
     }
@@ -311,7 +319,7 @@ pub(crate) struct StoredRow<'r> {
 }
 
 impl<'r> StoredRow<'r> {
-    #[inline]
+    #[inline(always)]
     fn new(reader: &'r LayoutReader, row: BatchRow<'r>) -> StoredRow<'r> {
         let tuple = RowRef::new(&reader.layout, row.tuple);
         StoredRow { tuple, steps: &reader.steps, row: row.row, writer: row.writer }
