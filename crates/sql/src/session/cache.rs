@@ -203,6 +203,7 @@ mod tests {
             catalog_version: 1.into(),
             own: None,
             binding: 0,
+            bound_with: None,
         };
         let (catalog, changes) = nothing();
         cache.put(text, &[], binding, binding.hash64(), Arc::new(statement), (&catalog, &changes));

@@ -161,6 +161,7 @@ impl Session {
                 catalog_version: catalog.version.into(),
                 own: None,
                 binding: 0,
+                bound_with: None,
             };
             if !utility::ends_block(&statement.kind) {
                 self.check_not_failed()?;
@@ -330,13 +331,20 @@ impl Session {
             catalog_version: if self.has_own_ddl() { u64::MAX } else { catalog.version }.into(),
             own: self.has_own_ddl().then_some(catalog),
             binding: self.binding.as_ref().map_or(0, |binding| binding.hash),
+            bound_with: self.binding.as_ref().map(|binding| Arc::clone(&binding.key)),
         })
     }
 
-    /// The statement bound to the definitions of now.
+    /// The statement bound to the definitions of now. Its names are looked up again, and what that asks of the role with them, if
+    /// definitions have changed that they may mean, or the schemas on the search path that the role may use.
     pub(super) fn rebound(&mut self, statement: &Statement) -> Result<Arc<Statement>> {
         let (catalog, committed) = (self.catalog(), self.shared.engine.catalog());
-        let names_known = statement.names_stand(&catalog, &committed, &self.shared.changes);
+        self.refresh_binding(&catalog);
+        let same_path = matches!(
+            (&self.binding, &statement.bound_with),
+            (Some(now), Some(before)) if now.key.search_path == before.search_path
+        );
+        let names_known = same_path && statement.names_stand(&catalog, &committed, &self.shared.changes);
         let fresh = self.bind_again(statement, Purpose { names_known, ..Purpose::default() })?;
         statement.check_result_of(&fresh)?;
         Ok(Arc::new(fresh))
@@ -389,6 +397,7 @@ impl Session {
                 catalog_version: catalog.version.into(),
                 own: None,
                 binding: 0,
+                bound_with: None,
             })),
             1 => self.prepare_parsed(parsed.remove(0), sql, types, true, silent),
             _ => Err(Error::new(SqlState::SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement")),

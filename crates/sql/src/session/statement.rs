@@ -7,6 +7,7 @@ use base::{Error, Oid, Result};
 use engine_api::{Catalog, Engine, TableLockMode};
 use rupg_sql::nodes::Node;
 
+use super::cache::BindingKey;
 use super::changes::{self, Changes};
 use crate::bind::ResultColumn;
 use crate::monitor::statements::Figures;
@@ -29,6 +30,8 @@ pub struct Statement {
     pub own: Option<Arc<Catalog>>,
     /// What else it was bound to ([`super::cache::BindingKey::hash64`]); 0 if nothing.
     pub binding: u64,
+    /// What its names were looked up with; `None` of a statement that is no query.
+    pub bound_with: Option<Arc<BindingKey>>,
 }
 
 /// Kinds of statements by how they run.

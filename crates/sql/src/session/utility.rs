@@ -480,6 +480,7 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
             catalog_version: catalog.version.into(),
             own: None,
             binding: 0,
+            bound_with: None,
         }
     };
     let statement = Arc::new(statement);
