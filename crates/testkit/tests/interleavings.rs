@@ -2,11 +2,14 @@
 //!
 //! The seed is printed; `NYALA_SEED=n` repeats a run, and `NYALA_ROUNDS=n` makes it n times as long.
 
-use testkit::interleaving::{self, Run, Stage, Step, locks};
+use testkit::interleaving::reads::Changes;
+use testkit::interleaving::{self, Run, Stage, Step, locks, reads};
 use testkit::{Random, Target};
 
 /// Schedules of one round, for each level.
 const SCHEDULES: u64 = 30;
+/// Schedules of one round in which commits are counted, for each kind.
+const COUNTED: u64 = 150;
 /// A server can be late; a real difference is there every time.
 const ATTEMPTS: u32 = 3;
 
@@ -36,11 +39,18 @@ impl Pair {
             let rows = rows.collect();
             (run, rows)
         };
-        std::thread::scope(|scope| {
-            let expected = scope.spawn(|| run(first));
-            let actual = run(second);
-            [expected.join().expect("PostgreSQL's run"), actual]
-        })
+        both(|| run(first), || run(second))
+    }
+
+    /// How many transactions each server has refused with 40001.
+    fn refused(&mut self, steps: &[Step]) -> [usize; 2] {
+        let [first, second] = &mut self.stages;
+        let run = |stage: &mut Stage| {
+            stage.prepare(&reads::START);
+            let run = stage.run(steps, &interleaving::brief);
+            run.outcomes.iter().filter_map(|outcome| outcome.answer.as_ref()).filter(|a| a.contains("40001")).count()
+        };
+        both(|| run(first), || run(second))
     }
 
     fn differ(&mut self, steps: &[Step]) -> bool {
@@ -49,6 +59,15 @@ impl Pair {
             !expected.0.agrees(&actual.0) || (expected.0.is_certain() && expected.1 != actual.1)
         })
     }
+}
+
+/// Runs something on both servers at once.
+fn both<T: Send>(first: impl FnOnce() -> T + Send, second: impl FnOnce() -> T) -> [T; 2] {
+    std::thread::scope(|scope| {
+        let expected = scope.spawn(first);
+        let actual = second();
+        [expected.join().expect("PostgreSQL's run"), actual]
+    })
 }
 
 fn compare(level: &str) {
@@ -82,4 +101,42 @@ fn read_committed() {
 #[test]
 fn repeatable_read() {
     compare("REPEATABLE READ");
+}
+
+/// Both servers refuse what has no serial order (`registers`, `serializable_named`), so what is refused beyond PostgreSQL's refusals
+/// is needless.
+fn count(changes: Changes, settings: &[&str]) {
+    let seed = Random::seed();
+    println!("NYALA_SEED={seed}");
+    let mut random = Random::new(seed);
+    let mut pair = Pair::new(3, settings);
+    let (mut sums, mut more, mut fewer) = ([0, 0], 0, 0);
+    for _ in 0..COUNTED * rounds() {
+        let sessions = 2 + random.below(2) as usize;
+        let steps = reads::schedule(&mut random, sessions, changes);
+        let [expected, actual] = pair.refused(&steps);
+        sums = [sums[0] + expected, sums[1] + actual];
+        more += usize::from(actual > expected);
+        fewer += usize::from(actual < expected);
+        if actual > expected && std::env::var_os("NYALA_TRACE").is_some() {
+            let steps: Vec<_> = steps.iter().map(|step| format!("    {}: {}", step.session, step.sql)).collect();
+            println!("refused {actual} instead of {expected}:\n{}", steps.join("\n"));
+        }
+    }
+    let [expected, actual] = sums;
+    println!(
+        "{changes:?}: {actual} transactions are refused, by PostgreSQL {expected}; more in {more} schedules, fewer in {fewer}"
+    );
+    assert!(actual <= expected, "NYALA_SEED={seed}: {actual} transactions are refused, by PostgreSQL {expected}");
+    assert!(expected > 0, "no schedule has a conflict");
+}
+
+#[test]
+fn serializable_refuses_no_more_updates() {
+    count(Changes::Updates, &[]);
+}
+
+#[test]
+fn serializable_refuses_no_more_changes() {
+    count(Changes::All, &[]);
 }
