@@ -312,7 +312,25 @@ pub fn copied_bytes(bytes: &[u8]) -> Arc<[u8]> {
 fn copied_long_bytes(bytes: &[u8]) -> Arc<[u8]> {
     let mut copy = Vec::new();
     work::append(&mut copy, bytes);
-    work::elsewhere_unwound(move || copy.into())
+    shared_bytes(copy)
+}
+
+/// As [`shared`], of bytes.
+pub fn shared_bytes(bytes: Vec<u8>) -> Arc<[u8]> {
+    if bytes.len() < LONG { bytes.into() } else { work::elsewhere_unwound(move || bytes.into()) }
+}
+
+/// The text that was written in these bytes; what is not UTF-8 is replaced. Another thread looks through a long one.
+pub fn written(bytes: Vec<u8>) -> String {
+    let text =
+        |bytes| String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    if bytes.len() < LONG { text(bytes) } else { work::elsewhere_unwound(move || text(bytes)) }
+}
+
+impl From<Vec<u8>> for Datum {
+    fn from(value: Vec<u8>) -> Datum {
+        Datum::Bytea(shared_bytes(value))
+    }
 }
 
 impl From<String> for Datum {

@@ -54,7 +54,7 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         oid::NUMERIC => Datum::Numeric(Numeric::parse(text)?),
         oid::BYTEA => {
             room::for_value(text.len())?;
-            Datum::Bytea(parse_bytea(text)?.into())
+            Datum::from(parse_bytea(text)?)
         }
         oid::UUID => Datum::Uuid(parse_uuid(text)?),
         oid::DATE => Datum::Date(dt::parse_date(text, cx)?),

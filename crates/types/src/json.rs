@@ -71,7 +71,7 @@ pub fn normal_form(text: &str) -> Result<String> {
     room::for_value(text.len())?;
     let mut out = Vec::with_capacity(text.len());
     value.write(&mut out)?;
-    String::from_utf8(out).map_err(|_| Error::internal("JSON became something that is not UTF-8"))
+    Ok(crate::written(out))
 }
 
 impl Value {
@@ -294,7 +294,8 @@ impl<'a> Parser<'a> {
 
     /// Reads the next token.
     fn advance(&mut self) -> Result<()> {
-        work::step(8 + (self.end - self.start))?;
+        // The token before was looked at byte by byte; what is made of it is copied.
+        work::step(8 + work::bytes(self.end - self.start))?;
         let bytes = self.text.as_bytes();
         let mut at = self.end;
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {

@@ -150,7 +150,7 @@ pub fn decode_key(column: &[u8], ty: Oid, descending: bool) -> Option<Datum> {
             plain if mask == 0 && !plain.contains(&0) => Datum::Text(std::str::from_utf8(plain).ok()?.into()),
             _ => Datum::Text(String::from_utf8(read_bytes(value, mask)?).ok()?.into()),
         },
-        oid::BYTEA => Datum::Bytea(read_bytes(value, mask)?.into()),
+        oid::BYTEA => Datum::from(read_bytes(value, mask)?),
         _ => return None,
     })
 }

@@ -338,6 +338,8 @@ impl Numeric {
     fn big_align(&self, other: &Numeric) -> Option<(BigInt, BigInt, u32)> {
         let ((a, s), (b, t)) = (self.parts()?, other.parts()?);
         let scale = s.max(t);
+        // Both are copied, and looked at once more.
+        base::work::beat(8 + (a.bits() + b.bits()) as usize / 32);
         Some((a * pow10(scale - s), b * pow10(scale - t), scale))
     }
 

@@ -8,7 +8,7 @@
 
 use std::sync::OnceLock;
 
-use base::{Error, Result, SqlState};
+use base::{Error, Result, SqlState, work};
 
 /// Bytes of the largest value, as in PostgreSQL.
 pub const VALUE_MAX: usize = 0x3fff_ffff;
@@ -91,7 +91,24 @@ pub trait Room {
 /// makes it grow.
 const SPARE: usize = 128;
 
-impl<T> Room for Vec<T> {
+/// Bytes that another thread moves to where there is more room.
+const LONG: usize = 4 << 20;
+
+/// Lets a list of so many bytes grow. Nothing stops it: what is being made may be somebody else's buffer.
+fn grow<L: Default + Send + 'static>(list: &mut L, bytes: usize, reserve: impl FnOnce(&mut L) + Send + 'static) {
+    if bytes < LONG {
+        return reserve(list);
+    }
+    let mut moved = std::mem::take(list);
+    *list = work::unstopped(|| {
+        work::elsewhere_unwound(move || {
+            reserve(&mut moved);
+            moved
+        })
+    });
+}
+
+impl<T: Send + 'static> Room for Vec<T> {
     #[inline]
     fn make_room(&mut self, more: usize) -> Result<()> {
         let spare = const { if size_of::<T>() == 1 { SPARE } else { 0 } };
@@ -99,7 +116,7 @@ impl<T> Room for Vec<T> {
             return Ok(());
         }
         let grows = grown(self.len(), self.capacity(), more, size_of::<T>())?;
-        self.reserve_exact(grows);
+        grow(self, self.len() * size_of::<T>(), move |list| list.reserve_exact(grows));
         Ok(())
     }
 }
@@ -111,7 +128,7 @@ impl Room for String {
             return Ok(());
         }
         let grows = grown(self.len(), self.capacity(), more, 1)?;
-        self.reserve_exact(grows);
+        grow(self, self.len(), move |text| text.reserve_exact(grows));
         Ok(())
     }
 }
@@ -120,6 +137,24 @@ impl Room for String {
 #[inline]
 fn is_small(len: usize, more: usize, size: usize) -> bool {
     more < LARGE && (len + more) * size < LARGE / 4
+}
+
+/// As [`Room::make_room`], of a list of what is borrowed, which no other thread can move: it is moved entry by entry, counted.
+///
+/// # Errors
+/// As [`Room::make_room`].
+#[inline]
+pub fn in_list<T>(list: &mut Vec<T>, more: usize) -> Result<()> {
+    if list.capacity() - list.len() >= more || is_small(list.len(), more, size_of::<T>()) {
+        return Ok(());
+    }
+    let grows = grown(list.len(), list.capacity(), more, size_of::<T>())?;
+    let moved = std::mem::replace(list, Vec::with_capacity(list.len() + grows));
+    for entry in moved {
+        work::step(1)?;
+        list.push(entry);
+    }
+    Ok(())
 }
 
 /// How many entries of `size` bytes more there is to be room for, so that lists double.

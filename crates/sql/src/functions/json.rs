@@ -105,7 +105,7 @@ fn to_json_text(cx: &dyn EvalContext, args: &[Datum]) -> Result<String> {
     let [value] = args else { return Err(mismatch("to_json")) };
     let mut out = Vec::new();
     write_json(value, type_at(types, value, 0)?, cx.settings(), &mut out)?;
-    Ok(String::from_utf8_lossy(&out).into_owned())
+    Ok(types::written(out))
 }
 
 fn to_json(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -130,7 +130,7 @@ fn array_to_json(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
             write_json(&args[0], ty, cx.settings(), &mut out)?;
         }
     }
-    Ok(Datum::text(&String::from_utf8_lossy(&out)))
+    Ok(Datum::from(types::written(out)))
 }
 
 fn build_object(cx: &dyn EvalContext, args: &[Datum], name: &str) -> Result<String> {
@@ -157,7 +157,7 @@ fn build_object(cx: &dyn EvalContext, args: &[Datum], name: &str) -> Result<Stri
         write_json(&pair[1], type_at(types, &pair[1], 2 * i + 1)?, cx.settings(), &mut out)?;
     }
     out.push(b'}');
-    Ok(String::from_utf8_lossy(&out).into_owned())
+    Ok(types::written(out))
 }
 
 fn json_build_object(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -178,7 +178,7 @@ fn build_array(cx: &dyn EvalContext, args: &[Datum]) -> Result<String> {
         write_json(value, type_at(types, value, i)?, cx.settings(), &mut out)?;
     }
     out.push(b']');
-    Ok(String::from_utf8_lossy(&out).into_owned())
+    Ok(types::written(out))
 }
 
 fn json_build_array(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {

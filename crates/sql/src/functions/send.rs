@@ -29,7 +29,7 @@ fn sent(cx: &dyn EvalContext, value: &Datum, ty: Oid) -> Result<Datum> {
         let encode = |text: &[u8]| conversion.encoded(types::encoding::utf8(text)?);
         bytes = recode_binary(ty, &bytes, &encode)?.unwrap_or(bytes);
     }
-    Ok(Datum::Bytea(bytes.into()))
+    Ok(Datum::from(bytes))
 }
 
 /// By name.

@@ -16,7 +16,7 @@ use types::room::Room as _;
 use types::{Array, Datum};
 
 use super::entry::{mismatch, set, text_of};
-use super::{EvalContext, SetFunction};
+use super::{EvalContext, SetFunction, text};
 
 type Rows = Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>>;
 
@@ -152,10 +152,18 @@ fn string_to_table(_: &dyn EvalContext, args: &[Datum]) -> Rows {
         _ if text.is_empty() => {}
         Some(Datum::Text(delimiter)) if delimiter.is_empty() => parts.push(text.to_string()),
         Some(Datum::Text(delimiter)) => {
-            for part in text.split(&**delimiter) {
-                work::beat(32 + part.len());
+            let finder = memchr::memmem::Finder::new(delimiter.as_bytes());
+            let mut rest = &**text;
+            loop {
+                let found = text::bytes::find_by(&finder, rest.as_bytes());
+                let part = &rest[..found.unwrap_or(rest.len())];
+                work::beat(32);
                 parts.make_room(1)?;
-                parts.push(part.to_string());
+                let mut copy = String::new();
+                work::append_text(&mut copy, part);
+                parts.push(copy);
+                let Some(at) = found else { break };
+                rest = &rest[at + delimiter.len()..];
             }
         }
         _ => {

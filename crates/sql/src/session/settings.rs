@@ -1063,9 +1063,12 @@ fn date_style_text(style: DateStyle, order: DateOrder) -> String {
     format!("{style}, {order}")
 }
 
+/// Bytes of the longest name of a time zone, as in PostgreSQL.
+const ZONE_MAX: usize = 255;
+
 fn parse_zone(value: &str) -> Result<types::TimeZone> {
-    work::beat(value.len());
-    types::TimeZone::parse(value).ok_or_else(|| invalid("TimeZone", value))
+    let is_long = value.len() > ZONE_MAX;
+    if is_long { None } else { types::TimeZone::parse(value) }.ok_or_else(|| invalid("TimeZone", value))
 }
 
 /// Whether texts are formatted as in this locale: there is no other than that of C. Messages are English.

@@ -99,7 +99,7 @@ pub(crate) fn take(ty: Oid, typmod: i32, input: &mut Input<'_>) -> Result<Datum>
         oid::FLOAT4 => Datum::Float4(f32::from_be_bytes(input.array()?)),
         oid::FLOAT8 => Datum::Float8(f64::from_be_bytes(input.array()?)),
         oid::NUMERIC => Datum::Numeric(Numeric::read_binary(input)?),
-        oid::BYTEA => Datum::Bytea(input.rest().into()),
+        oid::BYTEA => Datum::from(input.rest()),
         oid::UUID => Datum::Uuid(input.array()?),
         oid::DATE => Datum::Date(in_range(input.word()?, -2_451_545..2_145_031_949, i32::MIN, i32::MAX, "date")?),
         oid::TIME => Datum::Time(time_of_day(input.long()?)?),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::work;
 use base::work::Count;
 use base::{Error, Oid, Result, SqlState};
 use types::room::{self, Room as _};
@@ -227,9 +228,14 @@ impl Accumulator for Json {
         if self.text.is_empty() {
             return Ok(Datum::Null);
         }
-        room::for_value(self.text.len())?;
-        let text = String::from_utf8_lossy(&self.text);
-        let whole = if self.object { format!("{{ {text} }}") } else { format!("[{text}]") };
+        let (open, close) = if self.object { ("{ ", " }") } else { ("[", "]") };
+        let length = open.len() + self.text.len() + close.len();
+        room::for_value(length)?;
+        let mut whole = Vec::with_capacity(length);
+        for part in [open.as_bytes(), &self.text, close.as_bytes()] {
+            work::append(&mut whole, part);
+        }
+        let whole = types::written(whole);
         Ok(Datum::from(if self.binary { types::json::normal_form(&whole)? } else { whole }))
     }
 

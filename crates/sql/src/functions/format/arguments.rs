@@ -168,16 +168,20 @@ fn shown(kind: char, value: &Datum, ty: Oid, cx: &dyn EvalContext) -> Result<Str
     }
     let mut out = Vec::new();
     write_text(value.as_ref(), ty, cx.settings(), &mut out)?;
-    let text = String::from_utf8_lossy(&out).into_owned();
+    work::step(16 + work::bytes(out.len()))?;
+    let text = types::written(out);
     // Quotes double the text twice over at most.
     room::ask(5 * text.len())?;
-    // It is made, copied, counted and appended.
-    work::step(16 + text.len() / 4)?;
-    Ok(match kind {
-        'I' => quote_identifier(&text),
-        'L' => quote_literal(&text),
-        _ => text,
-    })
+    match kind {
+        'I' => quoted(text, quote_identifier),
+        'L' => quoted(text, quote_literal),
+        _ => Ok(text),
+    }
+}
+
+/// Another thread quotes what is long: the quotes are set without a look.
+fn quoted(text: String, quote: fn(&str) -> String) -> Result<String> {
+    if text.len() <= work::STRETCH { Ok(quote(&text)) } else { work::elsewhere(move || quote(&text)) }
 }
 
 /// Appends a text and the blanks that fill its width.

@@ -311,7 +311,7 @@ fn float_exponent(value: f64, post: i32) -> String {
 fn text_of(number: &Numeric) -> String {
     let mut out = Vec::new();
     number.write(&mut out);
-    String::from_utf8_lossy(&out).into_owned()
+    types::written(out)
 }
 
 /// A NUMERIC with one digit before the point and an exponent.

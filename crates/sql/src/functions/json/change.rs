@@ -2,6 +2,7 @@
 
 use base::work::{self, Count};
 use base::{Error, Result, SqlState};
+use rustc_hash::FxHashSet;
 use types::Datum;
 use types::json::{Value, normal_form, parse, string_len};
 use types::room::Room as _;
@@ -15,7 +16,7 @@ use super::{invalid, strings};
 pub(super) fn datum(value: &Value) -> Result<Datum> {
     let mut out = Vec::new();
     value.write(&mut out)?;
-    normal_form(&String::from_utf8_lossy(&out)).map(Datum::from)
+    normal_form(&types::written(out)).map(Datum::from)
 }
 
 pub(super) fn concat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -41,14 +42,14 @@ pub(super) fn concat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 fn delete_keys(document: Value, keys: &[&str]) -> Result<Value> {
-    let units = 4 + 4 * keys.len();
+    let keys: FxHashSet<&str> = keys.iter().copied().counted(8).collect();
     Ok(match document {
         Value::Object(fields) => {
-            Value::Object(fields.into_iter().counted(units).filter(|(k, _)| !keys.contains(&&**k)).collect())
+            Value::Object(fields.into_iter().counted(16).filter(|(k, _)| !keys.contains(&**k)).collect())
         }
         Value::Array(elements) => {
-            let kept = |v: &Value| !matches!(v, Value::String(s) if keys.contains(&&**s));
-            Value::Array(elements.into_iter().counted(units).filter(kept).collect())
+            let kept = |v: &Value| !matches!(v, Value::String(s) if keys.contains(&**s));
+            Value::Array(elements.into_iter().counted(16).filter(kept).collect())
         }
         _ => return Err(invalid("cannot delete from scalar")),
     })
@@ -268,5 +269,5 @@ fn write_pretty(value: &Value, depth: usize, out: &mut Vec<u8>) -> Result<()> {
 pub(super) fn pretty(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let mut out = Vec::new();
     write_pretty(&parse(text_of(args, 0)?)?, 0, &mut out)?;
-    Ok(Datum::text(&String::from_utf8_lossy(&out)))
+    Ok(Datum::from(types::written(out)))
 }

@@ -65,7 +65,7 @@ fn document(args: &[Datum]) -> Result<String> {
         _ => return Err(mismatch("json_object")),
     }
     out.push(b'}');
-    Ok(String::from_utf8_lossy(&out).into_owned())
+    Ok(types::written(out))
 }
 
 pub(super) fn json_object(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {

@@ -44,7 +44,7 @@ pub(super) fn record_json(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum>
         write_json(value, Oid(*ty), cx.settings(), &mut out)?;
     }
     out.push(b'}');
-    Ok(Datum::text(&String::from_utf8_lossy(&out)))
+    Ok(Datum::from(types::written(out)))
 }
 
 /// A place in a document, for error messages.

@@ -6,7 +6,7 @@ use base::Result;
 use base::work::{self, Count};
 use types::Datum;
 use types::json::{Value, parse};
-use types::room::Room as _;
+use types::room;
 
 /// What a document is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ pub(in super::super) fn elements(text: &str) -> Result<Vec<&str>> {
         }
         let end = end_of_value(bytes, at);
         work::beat(8);
-        parts.make_room(1)?;
+        room::in_list(&mut parts, 1)?;
         parts.push(text.get(at..end).unwrap_or(""));
         at = end.max(at + 1);
     }
@@ -131,7 +131,7 @@ pub(in super::super) fn fields(text: &str) -> Result<Vec<(String, &str)>> {
         let key = unescape(text.get(at..end).unwrap_or(""))?;
         at = skip(bytes, end, |b| blank(b) || b == b':');
         let end = end_of_value(bytes, at);
-        parts.make_room(1)?;
+        room::in_list(&mut parts, 1)?;
         parts.push((key, text.get(at..end).unwrap_or("")));
         at = end.max(at + 1);
     }

@@ -19,14 +19,27 @@ struct Asked {
     grantable: Privileges,
 }
 
+/// Bytes of the longest name of a privilege, with what may stand behind it.
+const PRIVILEGE_MAX: usize = 64;
+
+/// A word of the list, which may be anything.
+fn privilege(word: &str) -> Result<&str> {
+    work::step(64 + work::bytes(word.len()))?;
+    Ok(word.trim())
+}
+
+/// What is longer than any privilege stays as it is: it is none.
+fn in_capitals(word: &str) -> String {
+    if word.len() > PRIVILEGE_MAX { String::new() } else { word.to_ascii_uppercase() }
+}
+
 /// Reads the list of privileges, the last argument.
 fn asked(args: &[Datum], known: &[&str]) -> Result<Asked> {
     let list = text_of(args, args.len().wrapping_sub(1))?;
     let mut asked = Asked { held: Privileges::NONE, grantable: Privileges::NONE };
     for word in list.split(',') {
-        work::step(64 + word.len())?;
-        let word = word.trim();
-        let upper = word.to_ascii_uppercase();
+        let word = privilege(word)?;
+        let upper = in_capitals(word);
         let (name, option) = match upper.strip_suffix(" WITH GRANT OPTION") {
             Some(name) => (name, true),
             None => (upper.as_str(), false),
@@ -235,8 +248,8 @@ pub(super) fn role(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let list = text_of(args, args.len().wrapping_sub(1))?;
     let mut any = false;
     for word in list.split(',') {
-        work::step(64 + word.len())?;
-        let upper = word.trim().to_ascii_uppercase();
+        let word = privilege(word)?;
+        let upper = in_capitals(word);
         any |= match upper.as_str() {
             "USAGE" => roles::has_privileges_of(&catalog, who, role),
             "MEMBER" => roles::is_member(&catalog, who, role),
@@ -247,7 +260,7 @@ pub(super) fn role(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
                 roles::is_superuser(&catalog, member) || roles::is_admin(&catalog, who, role)
             }
             _ => {
-                let message = format!("unrecognized privilege type: \"{}\"", word.trim());
+                let message = format!("unrecognized privilege type: \"{word}\"");
                 return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
             }
         };

@@ -123,7 +123,7 @@ fn type_name(text: &str) -> Result<TypeName> {
     if text.trim().is_empty() {
         return Err(Error::new(SqlState::SYNTAX_ERROR, invalid()));
     }
-    base::work::step(text.len())?;
+    base::work::step(base::work::bytes(2 * text.len()))?;
     const BEFORE: &str = "SELECT NULL::";
     let outside = |node: &Node| match node {
         Node::SelectStmt(select) if select.fromClause.is_empty() && select.whereClause.is_none() => {

@@ -72,8 +72,15 @@ fn overlay(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let behind = from.checked_add(count).ok_or_else(beyond)?;
     let parts = [part(bytes, 1, Some(from - 1))?, new, part(bytes, behind, None)?];
     room::for_value(parts.iter().map(|part| part.len()).sum())?;
-    let whole = parts.concat();
-    Ok(Datum::Bytea(whole.into()))
+    let whole = joined(&parts);
+    Ok(Datum::from(whole))
+}
+
+/// The parts one behind the other.
+fn joined(parts: &[&[u8]]) -> Vec<u8> {
+    let mut whole = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+    parts.iter().for_each(|part| work::append(&mut whole, part));
+    whole
 }
 
 /// Where bytes occur first.
@@ -82,7 +89,7 @@ pub(super) fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 }
 
 /// As [`find`], in steps.
-pub(super) fn find_by(finder: &Finder<'_>, bytes: &[u8]) -> Option<usize> {
+pub(in crate::functions) fn find_by(finder: &Finder<'_>, bytes: &[u8]) -> Option<usize> {
     let overlap = finder.needle().len().saturating_sub(1);
     let stretch = work::STRETCH.max(2 * overlap);
     let mut from = 0;
@@ -105,9 +112,11 @@ fn position(bytes: &[u8], wanted: &[u8]) -> i32 {
 }
 
 fn trim<'b>(bytes: &'b [u8], set: &[u8], left: bool, right: bool) -> &'b [u8] {
+    let mut is_in = [false; 256];
+    set.iter().counted(1).for_each(|b| is_in[usize::from(*b)] = true);
     let keep = |b: &u8| {
-        work::beat(1 + work::bytes(set.len()) * 8);
-        !set.contains(b)
+        work::beat(1);
+        !is_in[usize::from(*b)]
     };
     let from = if left { bytes.iter().position(keep).unwrap_or(bytes.len()) } else { 0 };
     let to = if right { bytes.iter().rposition(keep).map_or(from, |at| at + 1) } else { bytes.len() };
@@ -118,7 +127,7 @@ fn concat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Bytea(a), Datum::Bytea(b)] => {
             room::for_value(a.len() + b.len())?;
-            Ok(Datum::Bytea([&a[..], &b[..]].concat().into()))
+            Ok(Datum::from(joined(&[a, b])))
         }
         _ => mismatched(args),
     }
@@ -146,9 +155,9 @@ fn get_byte(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 fn set_byte(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Bytea(bytes), Datum::Int4(n), Datum::Int4(value)] = args else { return mismatched(args) };
     let at = index(i64::from(*n), bytes.len())?;
-    let mut bytes = bytes.to_vec();
+    let mut bytes = joined(&[bytes]);
     bytes[at] = *value as u8;
-    Ok(Datum::Bytea(bytes.into()))
+    Ok(Datum::from(bytes))
 }
 
 fn get_bit(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -163,10 +172,10 @@ fn set_bit(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     if *value != 0 && *value != 1 {
         return Err(invalid_parameter("new bit must be 0 or 1"));
     }
-    let mut bytes = bytes.to_vec();
+    let mut bytes = joined(&[bytes]);
     let bit = 1 << (at % 8);
     bytes[at / 8] = bytes[at / 8] & !bit | if *value == 1 { bit } else { 0 };
-    Ok(Datum::Bytea(bytes.into()))
+    Ok(Datum::from(bytes))
 }
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -314,7 +323,7 @@ fn decode(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         "escape" => from_escape(text)?,
         _ => return Err(unknown_encoding(encoding)),
     };
-    Ok(Datum::Bytea(bytes.into()))
+    Ok(Datum::from(bytes))
 }
 
 /// The encoding of this name; `what` it is.
@@ -353,7 +362,7 @@ fn convert_to(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let to = encoding_of(name, "destination")?;
     match conversion_of(to, Encoding::UTF8, to)? {
         None => Ok(text.as_bytes().into()),
-        Some(conversion) => Ok(Datum::Bytea(conversion.encoded(text)?.into())),
+        Some(conversion) => Ok(Datum::from(conversion.encoded(text)?)),
     }
 }
 
@@ -374,11 +383,11 @@ fn convert(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         (Encoding::UTF8, to) => {
             let text = utf8_text(bytes)?;
             let conversion = conversion_of(to, from, to)?.ok_or_else(|| no_conversion(from, to))?;
-            Ok(Datum::Bytea(conversion.encoded(text)?.into()))
+            Ok(Datum::from(conversion.encoded(text)?))
         }
         (from, Encoding::UTF8) => {
             let conversion = conversion_of(from, from, to)?.ok_or_else(|| no_conversion(from, to))?;
-            Ok(Datum::Bytea(conversion.decoded(bytes)?.into_bytes().into()))
+            Ok(Datum::from(conversion.decoded(bytes)?.into_bytes()))
         }
         _ if is_related(from, to) => {
             let (decoder, encoder) = (conversion_of(from, from, to)?, conversion_of(to, from, to)?);
@@ -391,7 +400,7 @@ fn convert(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
                     to.name()
                 ))
             })?;
-            Ok(Datum::Bytea(bytes.into()))
+            Ok(Datum::from(bytes))
         }
         _ => Err(no_conversion(from, to)),
     }

@@ -40,10 +40,7 @@ fn append_cast(cx: &dyn EvalContext, value: &Datum, out: &mut Vec<u8>) -> Result
 }
 
 fn text(bytes: Vec<u8>) -> Result<Datum> {
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(text.into()),
-        Err(_) => Err(base::Error::internal("a value's text form is not UTF-8")),
-    }
+    Ok(types::written(bytes).into())
 }
 
 /// The text forms of all values that are not NULL, one after the other.
@@ -140,19 +137,21 @@ fn array_to_string(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     };
     let mut out = Vec::new();
     let mut first = true;
-    let joint = delimiter.len() + null.map_or(0, super::super::weight);
-    for value in array.values.iter().counted(16 + work::bytes(joint)) {
+    // What is longer is counted as it is appended.
+    let short = |length: usize| if length > work::STRETCH { 0 } else { work::bytes(length) };
+    let joint = short(delimiter.len()) + null.map_or(0, |null| short(super::super::weight(null)));
+    for value in array.values.iter().counted(16 + joint) {
         if value.is_null() && !matches!(null, Some(Datum::Text(_))) {
             continue;
         }
         if !std::mem::take(&mut first) {
             out.make_room(delimiter.len())?;
-            out.extend_from_slice(delimiter.as_bytes());
+            work::append(&mut out, delimiter.as_bytes());
         }
         match (value, null) {
             (Datum::Null, Some(Datum::Text(null))) => {
                 out.make_room(null.len())?;
-                out.extend_from_slice(null.as_bytes());
+                work::append(&mut out, null.as_bytes());
             }
             _ => types::write_text(value.as_ref(), array.element, cx.settings(), &mut out)?,
         }

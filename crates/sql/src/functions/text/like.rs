@@ -208,7 +208,7 @@ fn like_escape_bytea(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
             escaped = false;
         }
     }
-    Ok(Datum::Bytea(out.into()))
+    Ok(Datum::from(out))
 }
 
 /// The table, by OID.

@@ -14,6 +14,8 @@ use regex_automata::hybrid::regex::Regex;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, nfa::thompson};
 
+use super::pattern::BEGINNING;
+
 /// Bytes of states that are kept; beyond, all are made anew.
 const CACHE: usize = 4 << 20;
 /// Bytes between two looks at what new states have cost.
@@ -70,6 +72,8 @@ impl Linear {
     /// # Errors
     /// 57014
     pub(super) fn find(&self, text: &str, from: usize, whether: bool) -> Result<Place> {
+        // To begin costs as much as some bytes; what follows is counted by the stretch.
+        work::step(BEGINNING)?;
         let dfa = self.regex.forward();
         let mut cache = self.ends.take().unwrap_or_else(|| Box::new(dfa.create_cache()));
         let way = forward(dfa, &mut cache, text.as_bytes(), from, whether);

@@ -40,6 +40,9 @@ struct First {
     linear: OnceCell<Option<Linear>>,
 }
 
+/// Units that looking for a match costs, however near it is.
+pub(super) const BEGINNING: usize = 64;
+
 /// States times bytes that a call of the crate may look at, since it cannot be interrupted.
 const AT_ONCE: usize = 1 << 19;
 
@@ -116,8 +119,8 @@ impl Pattern {
             found.map(|found| Found { text, spans: found.iter().map(|g| g.map(|m| (m.start(), m.end()))).collect() })
         };
         if first.is_short(text.len() - from) {
-            // Those of all calls for one text are together about its length.
-            work::step(16)?;
+            // Those of all calls for one text are together about its length, beside what each costs to begin.
+            work::step(BEGINNING)?;
             if self.0.agreed {
                 let found = captures(from);
                 work::step(found.as_ref().and_then(|found| found.span(0)).map_or(text.len(), |span| span.1) - from)?;

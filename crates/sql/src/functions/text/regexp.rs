@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
 use types::oid::*;
-use types::room::Room as _;
+use types::room::{self, Room as _};
 use types::{Array, Datum};
 
 use super::super::entry::{immutable, mismatched};
@@ -82,7 +82,7 @@ pub(in crate::functions) fn split<'t>(regex: &Pattern, text: &'t str) -> Result<
         if start == end && (start == from || start == text.len()) {
             continue;
         }
-        parts.make_room(1)?;
+        room::in_list(&mut parts, 1)?;
         parts.push(&text[from..start]);
         from = end;
     }

@@ -134,8 +134,7 @@ impl Run<'_> {
         work::step(16)?;
         let flow = match expr {
             [] => {
-                work::step(8 * size(item))?;
-                out.items.push(item.clone());
+                out.items.push(copied(item)?);
                 Ok(if out.first { Flow::Enough } else { Flow::On })
             }
             [step, rest @ ..] => self.step(step, rest, item, scope, out, unwrap && !self.strict),
@@ -616,13 +615,22 @@ impl Run<'_> {
     }
 }
 
-/// The parts of a value.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Array(values) => values.iter().map(size).fold(1, |sum, part| sum + part),
-        Value::Object(fields) => fields.iter().map(|(_, value)| size(value)).fold(1, |sum, part| sum + part),
-        _ => 1,
-    }
+/// A copy of a value, counted.
+fn copied(value: &Value) -> Result<Value> {
+    work::step(16)?;
+    Ok(match value {
+        Value::Array(values) => Value::Array(values.iter().map(copied).collect::<Result<_>>()?),
+        Value::Object(fields) => {
+            let copied = |(key, value): &(String, Value)| Ok((key.clone(), copied(value)?));
+            Value::Object(fields.iter().map(copied).collect::<Result<_>>()?)
+        }
+        Value::String(text) => {
+            let mut copy = String::new();
+            work::append_text(&mut copy, text);
+            Value::String(copy)
+        }
+        scalar => scalar.clone(),
+    })
 }
 
 /// An error that makes a predicate unknown; others are errors of the call.
