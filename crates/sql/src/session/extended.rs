@@ -245,6 +245,10 @@ impl Session {
 
     /// Execute: runs a portal, at most `max_rows` rows (0 = all).
     pub async fn execute(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
+        let returns_rows = match self.block {
+            Block::None => None,
+            _ => self.portals.get(name).map(|portal| portal.statement.columns().is_some()),
+        };
         let result = match self.continue_timer() {
             Ok(()) => self.execute_inner(name, max_rows, out).await,
             Err(error) => Err(error),
@@ -256,6 +260,12 @@ impl Session {
             metrics::count_error(error.code());
             self.undo_ahead(true).await;
             self.fail();
+            // One that was taken out to run is among those that the error has ended.
+            if let (Some(returns_rows), Block::Failed) = (returns_rows, self.block)
+                && !self.ended_portals.iter().any(|(ended, _)| ended == name)
+            {
+                self.ended_portals.push((name.to_owned(), returns_rows));
+            }
             self.send_notices(out);
             out.gate(self.gate);
         }

@@ -96,15 +96,30 @@ fn nothing_runs_in_a_failed_block() {
         1,
     );
     pair.same(&[parse("b", b"COMMIT"), parse("e", b""), sync()], 1);
-    for failure in
-        [query(b"SELECT nothing"), [parse("", b"SELEC"), sync()].concat(), [bind("nowhere", &[], 0), sync()].concat()]
-    {
+    pair.same(
+        &[parse("f", b"SELECT 1 / (g - 2) FROM generate_series(1, 3) AS g"), parse("u", b"DROP TABLE nowhere"), sync()],
+        1,
+    );
+    for failure in [
+        query(b"SELECT nothing"),
+        [parse("", b"SELEC"), sync()].concat(),
+        [bind("nowhere", &[], 0), sync()].concat(),
+        [execute_named("f", 0), sync()].concat(),
+        [execute_named("f", 1), execute_named("f", 1), sync()].concat(),
+        [execute_named("u", 0), sync()].concat(),
+    ] {
         for tried in [
             execute_named("p", 0),
             execute_named("q", 0),
             execute_named("c", 0),
             execute_named("v", 0),
             execute_named("z", 0),
+            execute_named("f", 0),
+            execute_named("u", 0),
+            message(b'D', b"Pf\0"),
+            message(b'D', b"Pu\0"),
+            message(b'C', b"Pf\0"),
+            bind_named("f", "s"),
             message(b'D', b"Pp\0"),
             message(b'D', b"Pv\0"),
             message(b'D', b"Ss\0"),
@@ -120,8 +135,9 @@ fn nothing_runs_in_a_failed_block() {
             parse("", b"SHOW work_mem"),
         ] {
             pair.query("BEGIN; DECLARE c CURSOR FOR SELECT 1");
-            let bound =
-                [bind_named("p", "s"), bind_named("q", "s"), bind_named("v", "i"), bind_named("z", "b")].concat();
+            let bound = [("p", "s"), ("q", "s"), ("v", "i"), ("z", "b"), ("f", "f"), ("u", "u")]
+                .map(|(p, s)| bind_named(p, s))
+                .concat();
             pair.same(&[bound, execute_named("q", 2), bind("s", &[], 0), sync()], 1);
             pair.same(std::slice::from_ref(&failure), 1);
             pair.same(&[tried.clone(), sync()], 1);
