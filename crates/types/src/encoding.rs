@@ -155,6 +155,11 @@ impl Encoding {
         matches!(self, Encoding::UTF8 | Encoding::SQL_ASCII)
     }
 
+    /// Whether no database has it, since a character's second byte may be one of ASCII, a backslash for instance.
+    pub fn is_client_only(self) -> bool {
+        self.0 > KOI8U
+    }
+
     /// The most bytes of one character.
     pub fn max_length(self) -> i32 {
         match self.name() {
@@ -171,6 +176,9 @@ impl Encoding {
         MADE[usize::from(self.0)].get_or_init(|| Conversion::of(self)).as_ref()
     }
 }
+
+/// The last encoding that a database may have.
+const KOI8U: u8 = 34;
 
 /// Between one encoding and UTF-8.
 pub struct Conversion {
@@ -191,6 +199,11 @@ impl std::fmt::Debug for Conversion {
 }
 
 impl Conversion {
+    /// See [`Encoding::is_client_only`].
+    pub fn is_client_only(&self) -> bool {
+        self.encoding.is_client_only()
+    }
+
     fn of(encoding: Encoding) -> Option<Conversion> {
         if let Some(multi) = Multi::of(encoding.name()) {
             return Some(Conversion { encoding, table: Table::Multi(multi) });

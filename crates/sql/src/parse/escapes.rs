@@ -66,7 +66,7 @@ fn escaped_string(bytes: &[u8], out: &mut Vec<u8>) -> usize {
 }
 
 /// The length of the comment at `start`; comments nest.
-fn comment(bytes: &[u8], start: usize) -> usize {
+pub(super) fn comment(bytes: &[u8], start: usize) -> usize {
     let (mut at, mut depth) = (start, 0);
     while at < bytes.len() {
         match &bytes[at..] {
@@ -84,7 +84,7 @@ fn comment(bytes: &[u8], start: usize) -> usize {
 }
 
 /// The length of what begins with a dollar sign: a string, or only the sign.
-fn dollar_quoted(rest: &str) -> usize {
+pub(super) fn dollar_quoted(rest: &str) -> usize {
     let tag = rest[1..].find('$').map(|end| &rest[..end + 2]);
     let is_tag = |tag: &&str| {
         let name = &tag[1..tag.len() - 1];

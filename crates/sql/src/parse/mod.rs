@@ -5,10 +5,13 @@
 //! Not responsible for: what the names in the tree mean.
 //! Invariant: a tree that leaves this module is shallow enough to be walked and dropped recursively.
 
+mod backslashes;
 mod depth;
 mod escapes;
 pub mod fingerprint;
 mod room;
+
+pub(crate) use backslashes::{Backslashes, conforming};
 
 use base::watch::{self, Phase};
 use base::{Error, Notice, Result, Severity, SqlState, work};

@@ -56,6 +56,7 @@ impl Session {
                 format!("prepared statement \"{name}\" already exists"),
             ));
         }
+        let sql = &*self.conforming(sql)?;
         let mut statement = self.prepare(sql, types)?;
         if self.may_be_locked(&statement) {
             statement = Box::pin(self.parse_behind_locks(statement, sql, types)).await?;

@@ -1,5 +1,6 @@
 //! Running statements: the simple protocol, and the loop that drives an execution.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState, work};
@@ -44,9 +45,22 @@ impl Session {
         result
     }
 
+    /// A text of the client's as one whose plain strings have no escapes. What there is to warn of is said.
+    pub(super) fn conforming<'a>(&self, sql: &'a str) -> Result<Cow<'a, str>> {
+        let backslashes = self.environment.settings.borrow().backslashes();
+        if backslashes.are_usual() {
+            return Ok(Cow::Borrowed(sql));
+        }
+        let (text, warnings) = parse::conforming(sql, backslashes);
+        self.environment.notices.borrow_mut().extend(warnings);
+        text
+    }
+
     async fn simple_query_inner(&mut self, sql: &str, out: &mut dyn Output) -> Result<()> {
         self.start_statement();
         self.implicit_block = false;
+        let sql = &*self.conforming(sql)?;
+        self.send_notices(out);
         self.begins(sql);
         // What has no name is gone: the statement at once, the portal when another takes its place, which needs a statement that
         // means something.

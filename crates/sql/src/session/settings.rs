@@ -22,6 +22,7 @@ use table::{Context, Kind, SPECS, Spec};
 
 use super::role::{Allowed, Setting as Identity};
 use crate::functions::split_identifiers;
+use crate::parse::Backslashes;
 
 /// What a session's settings may take together.
 const BYTES_MAX: usize = 16 << 20;
@@ -98,6 +99,11 @@ pub struct Settings {
     pub idle_in_transaction_timeout_ms: u64,
     /// `idle_session_timeout` in milliseconds, 0 = none.
     pub idle_session_timeout_ms: u64,
+    /// `standard_conforming_strings`, `escape_string_warning` and `backslash_quote`, but for what the client's encoding has to say of
+    /// the last ([`Settings::backslashes`]).
+    strings: Backslashes,
+    /// `backslash_quote = on`: whatever the client's encoding.
+    quotes_always: bool,
     /// `log_statement`: 0 `none`, 1 `ddl`, 2 `mod`, 3 `all`.
     pub log_statement: u8,
     /// `log_min_duration_statement` in milliseconds, -1 = off.
@@ -300,6 +306,8 @@ impl Settings {
             lock_timeout_ms: 0,
             statement_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
+            strings: Backslashes::default(),
+            quotes_always: false,
             log_statement: 0,
             log_min_duration_ms: -1,
             idle_session_timeout_ms: 0,
@@ -356,6 +364,12 @@ impl Settings {
     /// What input and output functions read.
     pub fn output(&self) -> &Arc<OutputSettings> {
         &self.output
+    }
+
+    /// How the client's texts are read. A quote is not escaped by a backslash that may be half of a character to the client.
+    pub(crate) fn backslashes(&self) -> Backslashes {
+        let hides = self.conversion.is_some_and(Conversion::is_client_only) && !self.quotes_always;
+        Backslashes { quote: self.strings.quote && !hides, ..self.strings }
     }
 
     /// How the client's texts are converted; `None` for UTF-8.
@@ -827,6 +841,12 @@ impl Settings {
             "array_nulls" => {
                 Arc::make_mut(&mut self.output).array_nulls = &*text == "on";
                 self.binding_generation += 1;
+            }
+            "standard_conforming_strings" => self.strings.in_plain = &*text == "off",
+            "escape_string_warning" => self.strings.warns = &*text == "on",
+            "backslash_quote" => {
+                self.strings.quote = &*text != "off";
+                self.quotes_always = &*text == "on";
             }
             "synchronous_commit" => {
                 self.durability = if &*text == "off" { Durability::Off } else { Durability::On };

@@ -427,10 +427,6 @@ impl Loader {
         if fields.len() > self.columns.len() {
             return Err(in_line(Error::new(SqlState::BAD_COPY_FILE_FORMAT, "extra data after last expected column")));
         }
-        if let Some(Column { name, .. }) = self.columns.get(fields.len()) {
-            let message = format!("missing data for column \"{name}\"");
-            return Err(in_line(Error::new(SqlState::BAD_COPY_FILE_FORMAT, message)));
-        }
         let values = self.execution.supplied().push();
         for ((column, field), value) in self.columns.iter().zip(fields.of(text)).zip(values) {
             value.put(match field {
@@ -440,6 +436,11 @@ impl Loader {
                     e.context(format!("{place}: \"{}\"", clip(text, 100)))
                 })?,
             });
+        }
+        // The fields that are there are read before.
+        if let Some(Column { name, .. }) = self.columns.get(fields.len()) {
+            let message = format!("missing data for column \"{name}\"");
+            return Err(in_line(Error::new(SqlState::BAD_COPY_FILE_FORMAT, message)));
         }
         self.fields = fields;
         Ok(())

@@ -299,7 +299,7 @@ pub(super) static SPECS: &[Spec] = specs! {
     "session_authorization", "postgres", Kind::Identity, true, "Shows the session user name.";
     "session_preload_libraries", "", Kind::Text, false, "Lists shared libraries to preload into each backend.";
     "session_replication_role", "origin", Kind::Only("origin", &["origin", "replica", "local"]), false, "Sets the session's behavior for triggers and rewrite rules.";
-    "standard_conforming_strings", "on", Kind::Only("on", &[]), true, "Causes '...' strings to treat backslashes literally.";
+    "standard_conforming_strings", "on", Kind::Bool, true, "Causes '...' strings to treat backslashes literally.";
     "statement_timeout", "0", MS, false, "Sets the maximum allowed duration of any statement.";
     "stats_fetch_consistency", "cache", Kind::Enum(&["none", "cache", "snapshot"]), false, "Sets the consistency of accesses to statistics data.";
     "superuser_reserved_connections", "3", Kind::Fixed(" without restarting the server"), false, "Sets the number of connection slots reserved for superusers.";
