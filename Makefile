@@ -11,7 +11,7 @@ STAGE = @start=$$(date +%s); \
 SEEDS ?= 1000
 FROM ?= 1000
 
-.PHONY: here test fuzz fuzz-readers sim chaos asan bench run clean
+.PHONY: here test fuzz fuzz-readers sim chaos clients-full asan bench run clean
 
 # The storage, whose code is partly unsafe, with AddressSanitizer.
 ASAN = env RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/asan \
@@ -74,6 +74,12 @@ chaos: here
 	cargo build --release --locked -p server
 	$(CHAOS) cargo test --release --locked -p testkit --test kill --test cycles --test registers --test robust --test tpch --test turns -- --nocapture --test-threads=1
 	NYALA_BUDGET_MILLIS=50 cargo test --release --locked -p sql --lib functions::budget
+
+## The own test suites of drivers, on PostgreSQL and on Nyala; what differs is listed with its reason in tests/clients/suites.
+clients-full: here
+	scripts/dependencies.sh
+	cargo build --locked -p server
+	SUITES='psycopg2 asyncpg pg8000' cargo test --locked -p testkit --test suites -- --nocapture
 
 ## The storage's tests with AddressSanitizer.
 asan: here

@@ -1,0 +1,94 @@
+//! The own test suites of drivers, which nobody here wrote, on PostgreSQL and on the server under test.
+//!
+//! A test that passes on PostgreSQL passes here, or stands with its reason in `tests/clients/suites/NAME/differences.txt`; one that stands
+//! there and passes is to be taken off. What PostgreSQL fails or skips is not asked for. `SUITES="psycopg2 asyncpg"` chooses; by
+//! default one is run, and by `make clients-full` all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use testkit::Target;
+
+const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/clients/suites");
+/// A test that has a clock can be late on a busy machine; a real difference is there every time.
+const ATTEMPTS: u32 = 3;
+
+/// The tests that pass. Those are in it of which all parts pass.
+fn passed(suite: &str, target: &Target, tests: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(format!("{DIRECTORY}/run.sh"))
+        .arg(suite)
+        .args(tests)
+        .env("PGHOST", "127.0.0.1")
+        .env("PGPORT", target.port().to_string())
+        .env("PGUSER", "postgres")
+        .output()
+        .expect("bash runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_ne!(output.status.code(), Some(2), "{suite}:\n{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    let of = |word: &str| said.lines().filter(|line| line.starts_with(word)).map(str::to_owned).collect::<Vec<_>>();
+    let in_parts = of("SUBFAILED");
+    let whole = |test: &String| !in_parts.iter().any(|line| line.split(" ").any(|word| word == test));
+    let passed = of("PASSED ").into_iter().map(|line| line["PASSED ".len()..].trim().to_owned());
+    passed.filter(whole).collect()
+}
+
+/// The tests that differ, and why: a line `# reason`, and the tests it is the reason for behind it.
+fn listed(suite: &str) -> BTreeMap<String, String> {
+    let path = format!("{DIRECTORY}/{suite}/differences.txt");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let mut reason = None;
+    let mut listed = BTreeMap::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        match line.strip_prefix("# ") {
+            Some(words) => reason = Some(words.to_owned()),
+            None => {
+                let reason = reason.clone().unwrap_or_else(|| panic!("{path}: {line} has no reason"));
+                listed.insert(line.to_owned(), reason);
+            }
+        }
+    }
+    listed
+}
+
+/// What is wrong about a suite.
+fn compare(suite: &str, reference: &Target, subject: &Target) -> Vec<String> {
+    let (expected, mut actual) = std::thread::scope(|scope| {
+        let expected = scope.spawn(|| passed(suite, reference, &[]));
+        let actual = passed(suite, subject, &[]);
+        (expected.join().expect("PostgreSQL's run"), actual)
+    });
+    let listed = listed(suite);
+    let unlisted = |actual: &BTreeSet<String>| {
+        let missing = expected.difference(actual).filter(|test| !listed.contains_key(*test));
+        missing.cloned().collect::<Vec<_>>()
+    };
+    for _ in 1..ATTEMPTS {
+        let again = unlisted(&actual);
+        if again.is_empty() {
+            break;
+        }
+        actual.extend(passed(suite, subject, &again.iter().map(String::as_str).collect::<Vec<_>>()));
+    }
+    let both = expected.intersection(&actual).count();
+    let share = both as f64 * 100.0 / expected.len().max(1) as f64;
+    println!("{suite}: {} tests pass on PostgreSQL, {both} of them here: {share:.1} %", expected.len());
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        unlisted(&actual).iter().for_each(|test| println!("{test}"));
+    }
+    let mut wrong: Vec<String> = unlisted(&actual).iter().map(|test| format!("{suite}: {test} fails")).collect();
+    let mended = listed.keys().filter(|test| actual.contains(*test));
+    wrong.extend(mended.map(|test| format!("{suite}: {test} passes, and is listed")));
+    if expected.is_empty() {
+        wrong.push(format!("{suite}: nothing passes on PostgreSQL"));
+    }
+    wrong
+}
+
+#[test]
+fn drivers_own_tests_pass() {
+    let chosen = std::env::var("SUITES").unwrap_or_else(|_| "psycopg2".to_owned());
+    let (reference, subject) = (Target::reference(), Target::start());
+    let wrong: Vec<String> = chosen.split_whitespace().flat_map(|suite| compare(suite, &reference, &subject)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(subject.panics(), Vec::<String>::new());
+}
