@@ -143,8 +143,9 @@ pub async fn reclaim(shard: Shard) {
         pgwire::timers::sleep(pause).await;
         let before = std::mem::replace(&mut round, memory::give_back_round());
         if before != round {
-            // What this core has freed in its own pages goes back by its own hand only.
-            env::give_back_all();
+            // What this core has freed in its own pages goes back by its own hand only. To look through them all, block by block, holds
+            // the core for tens of milliseconds: only where memory is missing elsewhere.
+            if memory::is_short() { env::give_back_all() } else { env::give_back() }
         }
         let began = Instant::now();
         pause = if reclaim_some(&shard) { began.elapsed().max(PAUSE_MIN) } else { PAUSE_MAX };
