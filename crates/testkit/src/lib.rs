@@ -32,6 +32,7 @@ pub mod scalars;
 pub mod schedule;
 pub mod schemas;
 pub mod script;
+mod skipped;
 mod target;
 
 pub use client::Connection;
@@ -41,4 +42,5 @@ pub use oracle::Oracle;
 pub use random::Random;
 pub use reply::{Column, Event, Fields, Reply};
 pub use rustix::process::Signal;
+pub use skipped::skip;
 pub use target::Target;

@@ -7,14 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use testkit::Target;
+use testkit::{Target, skip};
 
 const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/clients/suites");
+/// What `run.sh` ends with if the suite cannot be fetched.
+const UNREACHABLE: i32 = 3;
 /// A test that has a clock can be late on a busy machine; a real difference is there every time.
 const ATTEMPTS: u32 = 3;
 
-/// The tests that pass. Those are in it of which all parts pass.
-fn passed(suite: &str, target: &Target, tests: &[&str]) -> BTreeSet<String> {
+/// The tests that pass. Those are in it of which all parts pass. `None` if the suite cannot be fetched.
+fn passed(suite: &str, target: &Target, tests: &[&str]) -> Option<BTreeSet<String>> {
     let output = Command::new(format!("{DIRECTORY}/run.sh"))
         .arg(suite)
         .args(tests)
@@ -24,12 +26,15 @@ fn passed(suite: &str, target: &Target, tests: &[&str]) -> BTreeSet<String> {
         .output()
         .expect("bash runs");
     let said = String::from_utf8_lossy(&output.stdout);
-    assert_ne!(output.status.code(), Some(2), "{suite}:\n{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    if output.status.code() == Some(UNREACHABLE) {
+        eprintln!("{suite}:\n{said}\n{}", String::from_utf8_lossy(&output.stderr));
+        return None;
+    }
     let of = |word: &str| said.lines().filter(|line| line.starts_with(word)).map(str::to_owned).collect::<Vec<_>>();
     let in_parts = of("SUBFAILED");
     let whole = |test: &String| !in_parts.iter().any(|line| line.split(" ").any(|word| word == test));
     let passed = of("PASSED ").into_iter().map(|line| line["PASSED ".len()..].trim().to_owned());
-    passed.filter(whole).collect()
+    Some(passed.filter(whole).collect())
 }
 
 /// The tests that differ, and why: a line `# reason`, and the tests it is the reason for behind it.
@@ -50,13 +55,14 @@ fn listed(suite: &str) -> BTreeMap<String, String> {
     listed
 }
 
-/// What is wrong about a suite.
-fn compare(suite: &str, reference: &Target, subject: &Target) -> Vec<String> {
-    let (expected, mut actual) = std::thread::scope(|scope| {
+/// What is wrong about a suite; `None` if it cannot be fetched.
+fn compare(suite: &str, reference: &Target, subject: &Target) -> Option<Vec<String>> {
+    let (expected, actual) = std::thread::scope(|scope| {
         let expected = scope.spawn(|| passed(suite, reference, &[]));
         let actual = passed(suite, subject, &[]);
         (expected.join().expect("PostgreSQL's run"), actual)
     });
+    let (expected, mut actual) = (expected?, actual?);
     let listed = listed(suite);
     let unlisted = |actual: &BTreeSet<String>| {
         let missing = expected.difference(actual).filter(|test| !listed.contains_key(*test));
@@ -67,7 +73,7 @@ fn compare(suite: &str, reference: &Target, subject: &Target) -> Vec<String> {
         if again.is_empty() {
             break;
         }
-        actual.extend(passed(suite, subject, &again.iter().map(String::as_str).collect::<Vec<_>>()));
+        actual.extend(passed(suite, subject, &again.iter().map(String::as_str).collect::<Vec<_>>())?);
     }
     let both = expected.intersection(&actual).count();
     let share = both as f64 * 100.0 / expected.len().max(1) as f64;
@@ -81,14 +87,21 @@ fn compare(suite: &str, reference: &Target, subject: &Target) -> Vec<String> {
     if expected.is_empty() {
         wrong.push(format!("{suite}: nothing passes on PostgreSQL"));
     }
-    wrong
+    Some(wrong)
 }
 
 #[test]
 fn drivers_own_tests_pass() {
-    let chosen = std::env::var("SUITES").unwrap_or_else(|_| "psycopg2".to_owned());
+    let chosen = std::env::var("SUITES").ok();
     let (reference, subject) = (Target::reference(), Target::start());
-    let wrong: Vec<String> = chosen.split_whitespace().flat_map(|suite| compare(suite, &reference, &subject)).collect();
+    let mut wrong = Vec::new();
+    for suite in chosen.as_deref().unwrap_or("psycopg2").split_whitespace() {
+        match compare(suite, &reference, &subject) {
+            Some(found) => wrong.extend(found),
+            None if chosen.is_none() => skip(suite, "its registry is out of reach"),
+            None => wrong.push(format!("{suite} cannot be fetched")),
+        }
+    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(subject.panics(), Vec::<String>::new());
 }

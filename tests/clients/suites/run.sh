@@ -2,7 +2,7 @@
 # Runs a driver's own tests against the server that PGHOST, PGPORT and PGUSER name: run.sh psycopg2|asyncpg|pg8000 [TEST...].
 # Says `PASSED name`, `FAILED name` and so on, a line each, among other things.
 #
-# Driver and tests come from their registry at pinned versions, once, to below CLIENTS_CACHE. The tests are run as they are.
+# Ends with 3 if it cannot be fetched. Driver and tests come from their registry at pinned versions, once, to below CLIENTS_CACHE. The tests are run as they are.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${CLIENTS_CACHE:-$HOME/.cache/nyala/clients}/suites
@@ -26,9 +26,9 @@ if [ "$wanted" != "$(cat "$cache/$name.sources" 2> /dev/null)" ]; then
     python3 -m venv --clear "$cache/$name" &&
         patiently "$cache/$name/bin/pip" install -q --disable-pip-version-check -r "$here/$name/requirements.txt" &&
         patiently "$cache/$name/bin/python" "$here/source.py" "$name" "$version" "$cache/$name" ||
-        { echo "it cannot be fetched; its registry must be within reach the first time"; exit 2; }
+        { echo "it cannot be fetched; its registry must be within reach the first time"; exit 3; }
     # Away from the package's own source, which is not built.
-    mkdir -p "$cache/$name/work" && mv "$cache/$name/$name-$version/test"* "$cache/$name/work/" || exit 2
+    mkdir -p "$cache/$name/work" && mv "$cache/$name/$name-$version/test"* "$cache/$name/work/" || exit 3
     printf '%s' "$wanted" > "$cache/$name.sources"
 fi
 flock -u 9
@@ -43,6 +43,6 @@ psycopg2)
 # Those of authentication ask for a server that is set up for them.
 pg8000) more=(--ignore-glob='*/auth') ;;
 esac
-cd "$cache/$name/work" || exit 2
+cd "$cache/$name/work" || exit 3
 [ $# -gt 0 ] || set -- test*
 exec "$cache/$name/bin/python" -m pytest -q -p no:cacheprovider --no-header --tb=line -rA "${more[@]}" "$@"

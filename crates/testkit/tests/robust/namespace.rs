@@ -4,22 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
+pub use testkit::skip;
 
 const INSIDE: &str = "NYALA_IN_NAMESPACE";
-
-/// Says that a test was not run: at once, past the test runner's capture, and in the file that `NYALA_SKIPPED` names, for the
-/// end. With `NYALA_REQUIRE_FAULTS` it PANICS instead.
-pub fn skip(test: &str, why: &str) {
-    use std::io::Write as _;
-    assert!(std::env::var_os("NYALA_REQUIRE_FAULTS").is_none(), "{test} cannot be run: {why}");
-    let line = format!("NOT RUN: {test}: {why}\n");
-    let _ = std::io::stderr().write_all(line.as_bytes());
-    if let Some(path) = std::env::var_os("NYALA_SKIPPED")
-        && let Ok(mut file) = std::fs::File::options().create(true).append(true).open(path)
-    {
-        let _ = file.write_all(line.as_bytes());
-    }
-}
 
 /// Whether the caller is inside of a namespace of its own. Outside, the test `name` is run inside, and must pass there; where
 /// that cannot be, it is skipped.
