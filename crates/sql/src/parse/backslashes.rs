@@ -90,7 +90,7 @@ impl Reader<'_> {
         let length = match bytes[at] {
             b'e' | b'E' if begins_word && rest[1..].starts_with('\'') => {
                 self.last = Some(self.begins(true));
-                1 + self.escaped(&rest[1..])?
+                1 + self.escaped(&rest[1..])?.unwrap_or(rest.len() - 1)
             }
             b'u' | b'U' if begins_word && self.rules.in_plain && rest[1..].starts_with("&'") => {
                 return Err(self.unsafe_unicode());
@@ -101,7 +101,7 @@ impl Reader<'_> {
             b'\'' => match before.filter(|last| last.is_on_another_line) {
                 Some(last) if last.has_escapes => {
                     self.last = Some(Last { is_on_another_line: false, ..last });
-                    self.escaped(rest)?
+                    self.escaped(rest)?.unwrap_or(rest.len())
                 }
                 last if self.rules.in_plain => return self.plain(rest, last),
                 _ => quoted(rest, '\''),
@@ -141,20 +141,20 @@ impl Reader<'_> {
         self.characters as u32 + 1
     }
 
-    /// The length of a string with escapes that begins with its quote.
-    fn escaped(&self, text: &str) -> Result<usize> {
+    /// The length of a string with escapes that begins with its quote; `None` if it has no end.
+    fn escaped(&self, text: &str) -> Result<Option<usize>> {
         let bytes = text.as_bytes();
         let mut at = 1;
         while let Some(&byte) = bytes.get(at) {
             match (byte, bytes.get(at + 1)) {
                 (b'\\', Some(b'\'')) if !self.rules.quote => return Err(self.unsafe_quote()),
                 (b'\\', Some(_)) | (b'\'', Some(b'\'')) => at += 2,
-                (b'\'', _) => return Ok(at + 1),
+                (b'\'', _) => return Ok(Some(at + 1)),
                 _ => at += 1,
             }
             base::work::beat(1);
         }
-        Ok(text.len())
+        Ok(None)
     }
 
     fn unsafe_quote(&self) -> Error {
@@ -167,8 +167,8 @@ impl Reader<'_> {
     fn plain(&mut self, rest: &str, before: Option<Last>) -> Result<usize> {
         let mut this = before.unwrap_or_else(|| self.begins(false));
         this.is_on_another_line = false;
-        let length = self.escaped(rest)?;
-        let raw = &rest[..length];
+        let end = self.escaped(rest)?;
+        let raw = &rest[..end.unwrap_or(rest.len())];
         let first = raw.find('\\');
         if let Some(first) = first
             && self.rules.warns
@@ -178,10 +178,10 @@ impl Reader<'_> {
             this.is_warned = true;
             self.warnings.push(warning(raw.as_bytes()[first + 1]).at_character(this.position));
         }
-        if !is_closed(raw) {
+        let Some(length) = end else {
             let message = format!("unterminated quoted string at or near \"{rest}\"");
             return Err(Error::new(SqlState::SYNTAX_ERROR, message).at_character(self.position()));
-        }
+        };
         let count = raw.chars().counted(1).count();
         match first.map(|_| unescaped(&raw[1..length - 1])) {
             None => self.out.push_str(raw),
@@ -225,13 +225,6 @@ fn is_escape(text: &str) -> bool {
         _ => 0,
     };
     digits == 0 || text.bytes().skip(1).take_while(u8::is_ascii_hexdigit).count() >= digits
-}
-
-/// Whether a string with escapes, with its quotes, has its end.
-fn is_closed(raw: &str) -> bool {
-    let body = raw.strip_suffix('\'').unwrap_or_default();
-    let backslashes = body.bytes().rev().take_while(|b| *b == b'\\').count();
-    !body.is_empty() && backslashes.is_multiple_of(2)
 }
 
 fn warning(escaped: u8) -> Notice {
@@ -360,6 +353,8 @@ mod tests {
     fn what_is_wrong_is_told_with_its_place() {
         let e = conforming(r"select é, 'a\'", OFF).0.unwrap_err();
         assert_eq!((e.code(), e.fields().position), (SqlState::SYNTAX_ERROR, Some(11)));
+        let e = conforming(r"select 'a\n''", OFF).0.unwrap_err();
+        assert_eq!((e.code(), e.fields().position), (SqlState::SYNTAX_ERROR, Some(8)));
         let e = conforming("select 1, U&'a'", OFF).0.unwrap_err();
         assert_eq!((e.code(), e.fields().position), (SqlState::FEATURE_NOT_SUPPORTED, Some(11)));
         let strict = Backslashes { quote: false, ..Backslashes::default() };
