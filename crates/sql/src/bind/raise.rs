@@ -38,9 +38,11 @@ fn drop_unread_in(expr: &mut Expr) {
 }
 
 fn drop_unread_of(query: &mut Query) {
-    let read: Vec<_> = (0..query.rels.len()).map(|rel| columns_read(query, rel)).collect();
-    for (rel, read) in query.rels.iter_mut().zip(read) {
-        if let (RelKind::Subquery { query, .. }, Some(read)) = (&mut rel.kind, read) {
+    for rel in 0..query.rels.len() {
+        if matches!(query.rels[rel].kind, RelKind::Subquery { .. })
+            && let Some(read) = columns_read(query, rel)
+            && let RelKind::Subquery { query, .. } = &mut query.rels[rel].kind
+        {
             clear(query, &read);
         }
     }

@@ -310,6 +310,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Window(node) => Box::new(window::Window::new(node)),
         Node::Distinct(node) => Box::new(distinct::Distinct::new(node)),
         Node::Limit(node) => Box::new(limit::Limit::new(node)),
+        Node::Union(node) => Box::new(set_op::Union::new(node)),
         Node::SetOp(node) => Box::new(set_op::SetOp::new(node)),
         Node::LockRows(node) => Box::new(lock_rows::LockRows::new(node)),
         Node::Metered(node) => Box::new(meter::Metered::new(node)),

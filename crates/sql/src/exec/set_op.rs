@@ -7,19 +7,83 @@ use types::Datum;
 
 use super::rows::KeyTable;
 use super::{Cx, Machine, Next, Operator};
-use crate::ir;
-use crate::plan::{SetOpNode, Subplan};
+use crate::expr::Slot;
+use crate::plan::{SetOpNode, Subplan, UnionNode};
 
-/// Combines two queries of the same columns.
+/// The rows of queries of the same columns, one query after the other.
+pub(super) struct Union {
+    node: Arc<UnionNode>,
+    /// The branch that is read, and its number.
+    branch: Side,
+    at: usize,
+    /// The rows that have been given (without ALL).
+    keys: KeyTable,
+    row: Vec<Datum>,
+}
+
+impl Union {
+    pub fn new(node: &Arc<UnionNode>) -> Union {
+        Union {
+            keys: KeyTable::new(&node.types),
+            node: Arc::clone(node),
+            branch: Side::default(),
+            at: 0,
+            row: Vec::new(),
+        }
+    }
+}
+
+impl Operator for Union {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        let node = Arc::clone(&self.node);
+        loop {
+            if let Some(wait) = cx.run.tick(1)? {
+                return Ok(Next::Wait(wait));
+            }
+            let Some(subplan) = node.branches.get(self.at) else { return Ok(Next::Done) };
+            match self.branch.next(subplan, cx, frame, &mut self.row)? {
+                Next::Row => {}
+                Next::Done => {
+                    self.at += 1;
+                    self.branch = Side::default();
+                    continue;
+                }
+                wait => return Ok(wait),
+            }
+            if !node.all {
+                if !self.keys.insert(&self.row).1 {
+                    continue;
+                }
+                cx.run.charge(self.keys.entry_bytes())?;
+            }
+            put(&node.slots, &mut self.row, frame);
+            return Ok(Next::Row);
+        }
+    }
+
+    fn rescan(&mut self, _: bool) {
+        self.branch = Side::default();
+        self.at = 0;
+        self.keys.clear();
+    }
+}
+
+fn put(slots: &[Slot], row: &mut Vec<Datum>, frame: &mut [Datum]) {
+    for (&slot, value) in slots.iter().zip(row.drain(..)) {
+        frame[slot as usize] = value;
+    }
+}
+
+/// INTERSECT or EXCEPT of two queries of the same columns.
 pub(super) struct SetOp {
     node: Arc<SetOpNode>,
     left: Side,
     right: Side,
     keys: KeyTable,
-    /// How often each key came from the right (INTERSECT, EXCEPT).
+    /// How often each key came from the right.
     counts: Vec<u64>,
-    /// The right side has been read (INTERSECT, EXCEPT), or the left (UNION).
-    first_done: bool,
+    /// The right side has been read.
+    right_done: bool,
     row: Vec<Datum>,
 }
 
@@ -55,14 +119,14 @@ impl SetOp {
             left: Side::default(),
             right: Side::default(),
             counts: Vec::new(),
-            first_done: false,
+            right_done: false,
             row: Vec::new(),
         }
     }
 
-    /// Whether a row of the left side is in the result of INTERSECT or EXCEPT.
+    /// Whether a row of the left side is in the result.
     fn keeps(&mut self, cx: &mut Cx<'_, '_>) -> Result<bool> {
-        let except = self.node.op == ir::SetOp::Except;
+        let except = self.node.except;
         if self.node.all {
             let count = self.keys.find(&self.row).map(|number| &mut self.counts[number]).filter(|count| **count > 0);
             let there = count.is_some();
@@ -91,42 +155,26 @@ impl Operator for SetOp {
             if let Some(wait) = cx.run.tick(1)? {
                 return Ok(Next::Wait(wait));
             }
-            let union = node.op == ir::SetOp::Union;
-            let from_left = union != self.first_done;
-            let (side, subplan) = if from_left { (&mut self.left, &node.left) } else { (&mut self.right, &node.right) };
+            let (side, subplan) =
+                if self.right_done { (&mut self.left, &node.left) } else { (&mut self.right, &node.right) };
             match side.next(subplan, cx, frame, &mut self.row)? {
                 Next::Row => {}
-                Next::Done if self.first_done => return Ok(Next::Done),
+                Next::Done if self.right_done => return Ok(Next::Done),
                 Next::Done => {
-                    self.first_done = true;
+                    self.right_done = true;
                     continue;
                 }
                 wait => return Ok(wait),
             }
-            let passes = match (union, self.first_done) {
-                (true, _) if node.all => true,
-                (true, _) => {
-                    let new = self.keys.insert(&self.row).1;
-                    if new {
-                        cx.run.charge(self.keys.entry_bytes())?;
-                    }
-                    new
+            if !self.right_done {
+                let (number, new) = self.keys.insert(&self.row);
+                if new {
+                    cx.run.charge(self.keys.entry_bytes())?;
+                    self.counts.push(0);
                 }
-                (false, false) => {
-                    let (number, new) = self.keys.insert(&self.row);
-                    if new {
-                        cx.run.charge(self.keys.entry_bytes())?;
-                        self.counts.push(0);
-                    }
-                    self.counts[number] += 1;
-                    false
-                }
-                (false, true) => self.keeps(cx)?,
-            };
-            if passes {
-                for (&slot, value) in node.slots.iter().zip(self.row.drain(..)) {
-                    frame[slot as usize] = value;
-                }
+                self.counts[number] += 1;
+            } else if self.keeps(cx)? {
+                put(&node.slots, &mut self.row, frame);
                 return Ok(Next::Row);
             }
         }
@@ -137,6 +185,6 @@ impl Operator for SetOp {
         self.right = Side::default();
         self.keys.clear();
         self.counts.clear();
-        self.first_done = false;
+        self.right_done = false;
     }
 }

@@ -280,18 +280,25 @@ impl<'a> Level<'a> {
 
     /// A query inside this one.
     pub fn subplan(&mut self, inner: &Query) -> Result<Subplan> {
+        self.subplan_below(inner, 0)
+    }
+
+    /// A query inside this one with so many levels between them, to none of which it refers.
+    pub fn subplan_below(&mut self, inner: &Query, between: usize) -> Result<Subplan> {
         let (plan, outer) = query::plan_query(inner, self.cx)?;
         let mut args = Vec::with_capacity(outer.len());
+        let here = |level: usize| {
+            level.checked_sub(between).ok_or_else(|| Error::internal("a query refers to one that was taken apart"))
+        };
         for (what, slot) in outer {
             let code = match what {
-                Outer::Column(column) => Code::Slot(self.column(&column)?),
-                Outer::WholeRow { level, rel } => self.whole_row(level, rel)?,
-                Outer::Aggregate { level, index } => Code::Slot(self.aggregate(level, index)?),
+                Outer::Column(column) => Code::Slot(self.column(&Column { level: here(column.level)?, ..column })?),
+                Outer::WholeRow { level, rel } => self.whole_row(here(level)?, rel)?,
+                Outer::Aggregate { level, index } => Code::Slot(self.aggregate(here(level)?, index)?),
             };
             args.push((code, slot));
         }
-        let fixed = args.is_empty() && !walk::is_volatile_query(inner);
-        Ok(Subplan { plan: Arc::new(plan), args, fixed })
+        Ok(Subplan { plan: Arc::new(plan), args, fixed: false })
     }
 
     fn outer_slot(&mut self, what: Outer) -> Slot {
@@ -377,8 +384,9 @@ impl Resolve for Level<'_> {
     }
 
     fn subquery(&mut self, kind: &SubqueryKind, query: &Query) -> Result<Code> {
-        let subplan = self.subplan(query)?;
-        let fixed = subplan.fixed;
+        let mut subplan = self.subplan(query)?;
+        let fixed = subplan.args.is_empty() && !walk::is_volatile_query(query);
+        subplan.fixed = fixed;
         let kind = match kind {
             SubqueryKind::Exists => SubqueryUse::Exists,
             SubqueryKind::Scalar => SubqueryUse::Scalar,

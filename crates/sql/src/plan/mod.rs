@@ -49,8 +49,8 @@ pub(crate) use node::{
     KeyColumn, KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MergeJoinNode, MergeKey,
     MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan,
     RecursionNode, RowChoice, RowReader, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage, StoredColumns,
-    StoredRow, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, UpdateSet, ValuesNode, WindowFrameNode,
-    WindowNode, WorkTableNode,
+    StoredRow, Subplan, SubqueryNode, SystemNode, Target, UnionNode, UpdateNode, UpdateSet, ValuesNode,
+    WindowFrameNode, WindowNode, WorkTableNode,
 };
 
 pub(crate) use imply::implies;

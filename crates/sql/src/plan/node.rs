@@ -14,7 +14,7 @@ use super::foreign_key::{ReferencedKey, ReferencingKey};
 pub(crate) use super::key_reader::KeyReader;
 use crate::expr::{Code, Codes, Slot};
 use crate::functions::{Aggregate, SetFunction};
-use crate::ir::{Exclude, FrameMode, SetOp, TableInfo, WindowCallee, WindowKind};
+use crate::ir::{Exclude, FrameMode, TableInfo, WindowCallee, WindowKind};
 use crate::system::SystemRelation;
 use crate::system_column::SystemColumn;
 
@@ -59,7 +59,7 @@ pub(crate) struct Subplan {
     pub plan: Arc<QueryPlan>,
     /// What it takes from the query around it: a value there, the slot it goes to here.
     pub args: Vec<(Code, Slot)>,
-    /// Its rows are the same whenever it runs in one execution.
+    /// Its rows are the same whenever it runs in one execution. Told of subqueries in expressions only, which keep their result.
     pub fixed: bool,
 }
 
@@ -89,6 +89,7 @@ pub(crate) enum Node {
     WindowFrames(Arc<WindowFrameNode>),
     Distinct(Arc<DistinctNode>),
     Limit(Arc<LimitNode>),
+    Union(Arc<UnionNode>),
     SetOp(Arc<SetOpNode>),
     LockRows(Arc<LockRowsNode>),
     /// Any of the others, counted for EXPLAIN; only in plans made for that.
@@ -137,9 +138,7 @@ impl Node {
             Node::Filter(n) => n.input.goes_backward(),
             Node::Project(n) => n.input.goes_backward(),
             Node::Limit(n) => n.input.goes_backward(),
-            Node::SetOp(n) if n.op == SetOp::Union && n.all => {
-                n.left.plan.root.goes_backward() && n.right.plan.root.goes_backward()
-            }
+            Node::Union(n) => n.all && n.branches.iter().all(|branch| branch.plan.root.goes_backward()),
             _ => false,
         }
     }
@@ -832,9 +831,19 @@ pub(crate) struct LimitNode {
     pub ties: Vec<SortSlot>,
 }
 
+/// UNION of any number of queries.
+#[derive(Debug)]
+pub(crate) struct UnionNode {
+    pub all: bool,
+    pub branches: Vec<Subplan>,
+    pub slots: Vec<Slot>,
+    pub types: Vec<Oid>,
+}
+
+/// INTERSECT or EXCEPT.
 #[derive(Debug)]
 pub(crate) struct SetOpNode {
-    pub op: SetOp,
+    pub except: bool,
     pub all: bool,
     pub left: Subplan,
     pub right: Subplan,

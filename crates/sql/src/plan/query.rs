@@ -12,17 +12,17 @@ use super::methods::sort_cost;
 use super::node::{
     AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node,
     PlannedTable, ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode, SortNode, SortSlot, StoredColumns,
-    ValuesNode,
+    UnionNode, ValuesNode,
 };
 use super::{PlanContext, RowOf, places, rewrite, selectivity, walk, window};
 use crate::bind::visit::{is_constant, same_rows};
 use crate::bind::{equal::same, window_parts};
 use crate::expr::{Code, Resolve, Slot};
-use crate::ir::{AggCall, Body, Expr, From, Query, RelKind, Sample};
+use crate::ir::{AggCall, Body, Column, Expr, From, Query, RelKind, Sample, SetOp, Target};
 
 /// Plans a cursor's query. Answers also which tables' row identities follow the result's columns.
 pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<RowOf>)> {
-    let mut level = Level::new(cx, &query.rels, |f| walk::walk_query(query, 0, &mut |e, depth| f(e, depth)));
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_what_sees_rels(query, 0, &mut |e, depth| f(e, depth)));
     level.null_extended(&query.from);
     level.add_ctes(&query.ctes)?;
     let locked: Vec<usize> = query.locking.iter().map(|lock| lock.rel).collect();
@@ -63,7 +63,7 @@ pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPl
     }
     let rewritten = rewrite::rewrite(query);
     let query = rewritten.as_ref().unwrap_or(query);
-    let mut level = Level::new(cx, &query.rels, |f| walk::walk_query(query, 0, &mut |e, depth| f(e, depth)));
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_what_sees_rels(query, 0, &mut |e, depth| f(e, depth)));
     for lock in &query.locking {
         level.row_slot(lock.rel);
     }
@@ -254,13 +254,14 @@ fn source(
             Source { node: level.note(node, 0, rows, rows * 0.1), rows, cost: rows * 0.1, ordered: false }
         }
         Body::Modify(_) => return Err(Error::internal("a statement that changes rows in place of a query")),
+        Body::SetOp { op: SetOp::Union, all, recursion: None, .. } => union(level, query, *all)?,
         Body::SetOp { op, all, left, right, recursion } => {
             let slots = level.use_all(0);
             let types = level.rels[0].columns.iter().map(|c| c.ty.oid).collect();
             let table = recursion.map(|table| level.cx.cells.add_work_table(table));
             let (left, right) = (level.subplan(left)?, level.subplan(right)?);
             let (rows, cost) = (left.plan.rows + right.plan.rows, left.plan.cost + right.plan.cost);
-            let cost = if *all && *op == crate::ir::SetOp::Union { cost } else { cost + rows * 1.5 };
+            let cost = if *all && *op == SetOp::Union { cost } else { cost + rows * 1.5 };
             let (node, rows, cost) = match table {
                 Some(table) => {
                     let node = RecursionNode { table, all: *all, first: left, next: right, slots, types };
@@ -268,13 +269,61 @@ fn source(
                     (Node::Recursion(Arc::new(node)), rows * 10.0, cost * 10.0)
                 }
                 None => {
-                    let node = SetOpNode { op: *op, all: *all, left, right, slots, types };
-                    (Node::SetOp(Arc::new(node)), rows, cost)
+                    let except = *op == SetOp::Except;
+                    (Node::SetOp(Arc::new(SetOpNode { except, all: *all, left, right, slots, types })), rows, cost)
                 }
             };
             Source { node: level.note(node, 1, rows, cost), rows, cost, ordered: false }
         }
     })
+}
+
+/// UNION: all its branches are below one operator.
+fn union(level: &mut Level<'_>, query: &Query, all: bool) -> Result<Source> {
+    let slots = level.use_all(0);
+    let types = level.rels[0].columns.iter().map(|c| c.ty.oid).collect();
+    let branches = union_branches(query, all);
+    let branches =
+        branches.into_iter().map(|(branch, links)| level.subplan_below(branch, links)).collect::<Result<Vec<_>>>()?;
+    let rows: f64 = branches.iter().map(|branch| branch.plan.rows).sum();
+    let cost: f64 = branches.iter().map(|branch| branch.plan.cost).sum();
+    let cost = if all { cost } else { cost + rows * 1.5 };
+    let node = Node::Union(Arc::new(UnionNode { all, branches, slots, types }));
+    Ok(Source { node: level.note(node, 1, rows, cost), rows, cost, ordered: false })
+}
+
+/// The queries whose rows a UNION gives, in order: a side that is a UNION itself, and no more than that, is taken apart. A UNION
+/// without ALL takes sides with and without. With each, how many UNIONs were around it but for the first.
+fn union_branches(query: &Query, all: bool) -> Vec<(&Query, usize)> {
+    let mut branches = Vec::new();
+    let mut waiting = vec![(query, None)];
+    while let Some((query, around)) = waiting.pop() {
+        work::beat(1);
+        match &query.body {
+            Body::SetOp { op: SetOp::Union, all: inner, left, right, recursion: None }
+                if (*inner || !all) && (around.is_none() || is_bare(query)) =>
+            {
+                let around = Some(around.map_or(0, |around| around + 1));
+                waiting.extend([(&**right, around), (&**left, around)]);
+            }
+            _ => branches.push((query, around.unwrap_or(0))),
+        }
+    }
+    branches
+}
+
+/// Whether a set operation gives its rows as they are, all of them and in any order.
+fn is_bare(query: &Query) -> bool {
+    let is_column = |(i, target): (usize, &Target)| matches!(target.expr, Expr::Column(Column { level: 0, rel: 0, column, .. }) if column == i);
+    query.ctes.is_empty()
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.order_by.is_empty()
+        && query.filter.is_none()
+        && query.distinct.is_none()
+        && query.locking.is_empty()
+        && query.targets.len() == query.rels[0].columns.len()
+        && query.targets.iter().enumerate().all(is_column)
 }
 
 /// The order that what FROM gives should have, if ORDER BY is about its columns alone.

@@ -75,6 +75,16 @@ fn walk_from<'a>(from: &'a From, depth: usize, f: &mut dyn FnMut(&'a Expr, usize
 
 /// Walks everything of a query; `depth` is that of its own expressions.
 pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
+    walk_what_sees_rels(query, depth, f);
+    if let Body::SetOp { left, right, .. } = &query.body {
+        walk_query(left, depth + 1, f);
+        walk_query(right, depth + 1, f);
+    }
+}
+
+/// As [`walk_query`] without the sides of a set operation, which cannot refer to the query's own rels: each link of a chain of
+/// them is walked once so.
+pub(super) fn walk_what_sees_rels<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
     work::beat(8);
     query.ctes.iter().for_each(|cte| walk_query(&cte.query, depth + 1, f));
     for rel in &query.rels {
@@ -113,12 +123,8 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
         sample.seed.iter().for_each(|e| walk(e, depth, f));
     }
     match &query.body {
-        Body::Select => {}
+        Body::Select | Body::SetOp { .. } => {}
         Body::Values(rows) => rows.iter().flatten().for_each(|e| walk(e, depth, f)),
-        Body::SetOp { left, right, .. } => {
-            walk_query(left, depth + 1, f);
-            walk_query(right, depth + 1, f);
-        }
         Body::Modify(statement) => walk_statement(statement, depth, f),
     }
 }

@@ -16,7 +16,6 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(in crate::plan) use expr::{conditions, show};
 
 use super::node::{Access, InsertRows, JoinType, MeteredNode, Node, QueryPlan, ScanNode, Subplan};
-use crate::ir::SetOp;
 
 /// One row of a full scan in PostgreSQL's unit (`cpu_tuple_cost`).
 const ROW_COST: f64 = 0.01;
@@ -261,21 +260,27 @@ fn node(at: &Node) -> Shown<'_> {
             .with("Partial Mode", "Simple")
             .over([node(&n.input)]),
         Node::Limit(n) => Shown::new("Limit", "Limit").over([node(&n.input)]),
+        Node::Union(n) => {
+            let below = n.branches.iter().map(|branch| query(&branch.plan).is("Member"));
+            let append = Shown::new("Append", "Append").over(below);
+            match n.all {
+                true => append,
+                false => Shown::new("HashAggregate", "Aggregate")
+                    .with("Strategy", "Hashed")
+                    .with("Partial Mode", "Simple")
+                    .over([append]),
+            }
+        }
         Node::SetOp(n) => {
             let below = [query(&n.left.plan).is("Member"), query(&n.right.plan).is("Member")];
             let hashed = |headline: &str, command: &str| {
                 Shown::new(headline, "SetOp").with("Strategy", "Hashed").with("Command", command)
             };
-            match (n.op, n.all) {
-                (SetOp::Union, true) => Shown::new("Append", "Append").over(below),
-                (SetOp::Union, false) => Shown::new("HashAggregate", "Aggregate")
-                    .with("Strategy", "Hashed")
-                    .with("Partial Mode", "Simple")
-                    .over([Shown::new("Append", "Append").over(below)]),
-                (SetOp::Intersect, false) => hashed("HashSetOp Intersect", "Intersect").over(below),
-                (SetOp::Intersect, true) => hashed("HashSetOp Intersect All", "Intersect All").over(below),
-                (SetOp::Except, false) => hashed("HashSetOp Except", "Except").over(below),
-                (SetOp::Except, true) => hashed("HashSetOp Except All", "Except All").over(below),
+            match (n.except, n.all) {
+                (false, false) => hashed("HashSetOp Intersect", "Intersect").over(below),
+                (false, true) => hashed("HashSetOp Intersect All", "Intersect All").over(below),
+                (true, false) => hashed("HashSetOp Except", "Except").over(below),
+                (true, true) => hashed("HashSetOp Except All", "Except All").over(below),
             }
         }
         Node::LockRows(n) => Shown::new("LockRows", "LockRows").over([node(&n.input)]),
