@@ -234,6 +234,9 @@ pub struct ColumnDesc {
     /// Identity of its default, or of what it is generated from; those of before have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_oid: Option<Oid>,
+    /// COLLATE, if that is not the collation that its type has: the number in `pg_collation`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<u32>,
 }
 
 /// Whether an identity column takes values that were not generated.
@@ -384,6 +387,9 @@ pub struct IndexDesc {
     /// Operator classes of the keys, 0 for the default one of its type; empty if all are that.
     #[serde(default)]
     pub classes: Vec<u32>,
+    /// Collations of the keys, 0 for that of its column or expression; empty if all are that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collations: Vec<u32>,
     /// COMMENT ON INDEX.
     #[serde(default)]
     pub comment: Option<Arc<str>>,
@@ -398,6 +404,9 @@ pub struct IndexExpression {
     pub type_oid: Oid,
     /// What the key column is called.
     pub name: String,
+    /// The collation that it is of by what stands in it, if that is not the one of its type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<u32>,
 }
 
 /// One column of an index key.
@@ -538,6 +547,9 @@ pub struct DomainDesc {
     pub default: Option<Expression>,
     /// CHECK constraints.
     pub checks: Vec<DomainCheck>,
+    /// COLLATE, if that is not the collation that the type below has: the number in `pg_collation`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<u32>,
 }
 
 /// A CHECK constraint of a domain.
@@ -875,6 +887,7 @@ impl ColumnDesc {
             identity: None,
             generated: None,
             default_oid: None,
+            collation: None,
         }
     }
 }
@@ -913,6 +926,7 @@ impl IndexDesc {
             invalid: false,
             unready: false,
             classes: Vec::new(),
+            collations: Vec::new(),
             comment: None,
         }
     }

@@ -691,6 +691,8 @@ pub enum CastKind {
     Relabel,
     /// Array elements one by one, each as `element`: a cast function or through text.
     ArrayElements(Option<&'static Function>),
+    /// COLLATE with the collation of this number; nothing happens.
+    Collate(u32),
     /// Applies the target's type modifier (length, precision) to a value of the right type.
     Typmod,
 }

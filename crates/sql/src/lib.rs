@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bind;
+mod collation;
 mod ddl;
 pub mod definitions;
 pub mod exec;

@@ -69,8 +69,8 @@ fn each(expr: &mut Expr) {
         | Expr::RowCompare { .. }
         | Expr::Default => {}
     }
-    // What only took a domain off is nothing now.
-    if let Expr::Cast { arg, ty, kind: CastKind::Relabel, .. } = expr
+    // What only took a domain off is nothing now, nor is COLLATE.
+    if let Expr::Cast { arg, ty, kind: CastKind::Relabel | CastKind::Collate(_), .. } = expr
         && arg.ty() == *ty
     {
         *expr = std::mem::replace(&mut **arg, Expr::Default);

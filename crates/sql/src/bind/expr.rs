@@ -12,6 +12,7 @@ use super::node::{location, string, strings, value_function_name};
 use super::scope::Place;
 use super::{Binder, Located, types as type_names};
 use crate::functions::{self, CastContext};
+use crate::ir::CastKind;
 use crate::ir::{Expr, Ty};
 use crate::system_column::SystemColumn;
 
@@ -279,18 +280,18 @@ impl<'a> Binder<'a, '_> {
         let Some(arg) = node.arg.as_ref() else { return Err(base::Error::internal("COLLATE of nothing")) };
         let value = self.expr(arg)?;
         let names = strings(&node.collname);
-        let name = names.last().copied().unwrap_or("");
-        if !matches!(name, "C" | "default" | "C.UTF-8" | "C.utf8" | "POSIX" | "ucs_basic") {
-            let message = format!("collation \"{}\" for encoding \"UTF8\" does not exist", names.join("."));
-            return Err(self.error(SqlState::UNDEFINED_OBJECT, message, node.location));
-        }
+        let collation = crate::collation::named(&self.cx.catalog, self.cx.identity.database_oid, &names)
+            .map_err(|error| self.locate(error, node.location))?
+            .oid;
         let ty = value.expr.ty().oid;
         let element = element_of(base_of(ty)).map_or(base_of(ty), base_of);
         if !matches!(element, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::UNKNOWN) {
             let message = format!("collations are not supported by type {}", format_type(ty, -1));
             return Err(self.error(SqlState::DATATYPE_MISMATCH, message, node.location));
         }
-        self.resolve_unknown(value)
+        let Located { expr, at } = self.resolve_unknown(value)?;
+        let (ty, kind) = (expr.ty(), CastKind::Collate(collation));
+        Ok(Located { expr: super::fold::cast(self.cx, expr, ty, kind, true, node.location), at })
     }
 
     fn a_expr(&mut self, e: &'a A_Expr) -> Result<Located> {

@@ -67,7 +67,7 @@ fn value_of_cast(value: &Datum, from: base::Oid, ty: Ty, kind: CastKind, explici
         return Some(Ok(Datum::Null));
     }
     match (kind, value) {
-        (CastKind::Relabel, _) => Some(Ok(value.clone())),
+        (CastKind::Relabel | CastKind::Collate(_), _) => Some(Ok(value.clone())),
         (CastKind::Typmod, _) => Some(types::apply_typmod(value.clone(), ty.oid, ty.typmod, explicit)),
         (CastKind::InOut, Datum::Text(text)) if from == oid::TEXT && is_read_alike(ty.oid) => {
             let settings = OutputSettings::default();

@@ -288,6 +288,8 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
 pub struct BoundView {
     /// Its columns.
     pub columns: Vec<(String, Ty)>,
+    /// Their collations: 0 for types that have none, nothing where it cannot be told.
+    pub collations: Vec<Option<u32>>,
     /// What a descriptor keeps of it, but for the text of the query.
     pub desc: engine_api::ViewDesc,
 }
@@ -298,7 +300,8 @@ pub fn bind_view(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<Bou
         return Err(Error::unsupported("views of this statement are not supported"));
     };
     let (query, desc) = view::define(select, sql, cx)?;
-    Ok(BoundView { columns: view::shown_columns(&query), desc })
+    let collations = crate::collation::of_output(&query, &cx.catalog, sql)?;
+    Ok(BoundView { columns: view::shown_columns(&query), collations, desc })
 }
 
 /// The query of a view as it is stored, bound to the definitions of now.

@@ -612,6 +612,8 @@ struct TypeChange {
     number: i16,
     name: String,
     ty: Ty,
+    /// See [`ColumnDesc::collation`].
+    collation: Option<u32>,
     expression: String,
     /// Columns that the expression looks at.
     uses: Vec<i16>,
@@ -647,6 +649,7 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
     // PostgreSQL does not say where the type stands here.
     let ty = cx.column_type(type_name).map_err(without_position)?.ty;
+    let collation = cx.collation(def.collClause.as_deref(), ty.oid).map_err(without_position)?;
     let is_whole = [types::oid::INT2, types::oid::INT4, types::oid::INT8].contains(&ty.oid);
     if table.columns[number as usize - 1].identity.is_some() && !is_whole {
         let message = "identity column type must be smallint, integer, or bigint";
@@ -685,7 +688,7 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
         })?;
     // The length is applied as an assignment does, which refuses what it would have to cut.
     let expression = as_type(&cx.catalog(), &using, ty.oid);
-    Ok(TypeChange { number, name: name.to_string(), ty, expression, uses })
+    Ok(TypeChange { number, name: name.to_string(), ty, collation, expression, uses })
 }
 
 /// Gives columns other types, all in one pass over the rows, and looks at what the table promises of these columns.
@@ -708,6 +711,7 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
         let column = &mut table.columns[change.number as usize - 1];
         column.type_oid = change.ty.oid;
         column.typmod = change.ty.typmod;
+        column.collation = change.collation;
         column.missing = None;
         column.default_oid = None;
     }

@@ -166,17 +166,13 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
         return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
     }
     system_column::refuse_name(table, &name)?;
-    if let Some(collation) = &def.collClause {
-        let collation = super::names::strings(&collation.collname).pop().unwrap_or_default();
-        if !["C", "POSIX", "default", "C.UTF-8", "ucs_basic"].contains(&collation.as_str()) {
-            return Err(Error::unsupported(format!("collation \"{collation}\" is not supported")));
-        }
-    }
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("a column without a type"))?;
     let ColumnType { ty, serial } = cx.column_type(type_name)?;
+    let collation = cx.collation(def.collClause.as_deref(), ty.oid)?;
     let mut column = NewColumn {
         desc: ColumnDesc {
             not_null: serial || def.is_not_null,
+            collation,
             ..ColumnDesc::new(table.columns.len() as i16 + 1, name, ty.oid, ty.typmod)
         },
         serial: serial.then_some(ty.oid),

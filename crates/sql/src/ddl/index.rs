@@ -9,6 +9,7 @@ use rupg_sql::nodes::{DefElem, IndexElem, IndexStmt, Node, ReindexObjectType, Re
 use super::Cx;
 use super::names::{Token, display, free_relation_name, strings, tokens};
 use crate::bind::{bind_index_expression, bind_index_predicate, bind_own_index_expression};
+use crate::collation;
 use crate::index_code::is_immutable;
 use crate::ir::Expr;
 use crate::system::operator_classes;
@@ -36,7 +37,7 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
     }
     let text = IndexText::of(cx.sql, name.location);
     let (mut keys, mut expressions, mut names) = (Vec::new(), Vec::<IndexExpression>::new(), Vec::<String>::new());
-    let mut classes = Vec::new();
+    let (mut classes, mut collations) = (Vec::new(), Vec::new());
     for (at, element) in stmt.indexParams.iter().flatten().enumerate() {
         let Node::IndexElem(element) = element else { continue };
         let column = match element.name.as_deref() {
@@ -63,11 +64,15 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
             0 => expressions.last().map_or(types::oid::TEXT, |e| e.type_oid),
             number => table.columns[number as usize - 1].type_oid,
         };
+        collations.push(index_collation(cx, &table, element, (column, expressions.last()), ty)?);
         classes.push(index_class(element, stmt.accessMethod.as_deref().unwrap_or("btree"), ty)?);
         keys.push(index_key(element, column));
     }
     if classes.iter().all(|&class| class == 0) {
         classes.clear();
+    }
+    if collations.iter().all(|&collation| collation == 0) {
+        collations.clear();
     }
     if keys.len() + stmt.indexIncludingParams.len() > KEYS_MAX {
         let message = format!("cannot use more than {KEYS_MAX} columns in an index");
@@ -100,6 +105,7 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
         nulls_not_distinct: stmt.nulls_not_distinct,
         invalid: beside && table.persistence != Persistence::Temporary,
         classes,
+        collations,
         ..IndexDesc::new(cx.allocate(), table.schema, index_name, table.oid, keys)
     };
     cx.put(CatalogObject::Index(index.clone())).await?;
@@ -174,7 +180,15 @@ fn expression_of(cx: &mut Cx<'_>, table: &TableDesc, text: Expression, name: Str
         let message = "functions in index expression must be marked IMMUTABLE";
         return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
     }
-    Ok(IndexExpression { text, type_oid: bound.ty().oid, name })
+    let (type_oid, catalog) = (bound.ty().oid, cx.catalog());
+    // One that is kept has no place in what the client sent.
+    let sql = if let Expression::Written(text) = &text { format!("SELECT ({text}") } else { String::new() };
+    let place = collation::Place { catalog: &catalog, sql: &sql, columns: collation::Columns::Table(table) };
+    let collation = collation::of_expression(&bound, place)?;
+    let collation = collation
+        .ok_or_else(|| collation::indeterminate("could not determine which collation to use for index expression"))?;
+    let collation = (collation != collation::of_type(&catalog, type_oid)).then_some(collation);
+    Ok(IndexExpression { text, type_oid, name, collation })
 }
 
 /// The condition of a new index; none if it always holds.
@@ -246,6 +260,29 @@ fn index_class(element: &IndexElem, method: &str, ty: Oid) -> Result<u32> {
         Some(name) => operator_classes::named(&name, method, ty),
         None => operator_classes::require_default(ty, method).map(|()| 0),
     }
+}
+
+/// The collation of a key, 0 if it is that of its column or of its expression.
+fn index_collation(
+    cx: &mut Cx<'_>,
+    table: &TableDesc,
+    element: &IndexElem,
+    (column, expression): (i16, Option<&IndexExpression>),
+    ty: Oid,
+) -> Result<u32> {
+    if element.collation.is_empty() {
+        return Ok(0);
+    }
+    let (catalog, database) = (cx.catalog(), cx.database());
+    let names = strings(&element.collation);
+    let shown = || cx.session.shown_type(ty, -1);
+    let said = collation::kept(&catalog, database, &names, ty, shown)?;
+    let said = said.unwrap_or_else(|| collation::of_type(&catalog, ty));
+    let own = match column {
+        0 => expression.and_then(|e| e.collation).unwrap_or_else(|| collation::of_type(&catalog, ty)),
+        number => collation::of_column(&catalog, &table.columns[number as usize - 1]),
+    };
+    Ok(if said == own { 0 } else { said })
 }
 
 fn index_key(element: &IndexElem, column: i16) -> IndexKey {

@@ -28,7 +28,7 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
         let message = "materialized views must not use temporary tables or views";
         return Err(Error::unsupported(message));
     }
-    let columns = view::named_columns(&bound, &strings(&into.colNames), "too many column names were specified")?;
+    let columns = view::named_columns(&cx.catalog(), &bound, &strings(&into.colNames), true)?;
     let mut desc = TableDesc {
         kind: TableKind::MaterializedView,
         options: storage_options(&into.options),

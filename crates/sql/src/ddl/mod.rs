@@ -132,6 +132,15 @@ impl Cx<'_> {
         crate::bind::bind_column_type(name, self.sql, Some((&catalog, &identity)))
     }
 
+    /// What a definition keeps of COLLATE, see [`ColumnDesc::collation`](engine_api::ColumnDesc::collation).
+    pub fn collation(&mut self, clause: Option<&rupg_sql::nodes::CollateClause>, ty: Oid) -> Result<Option<u32>> {
+        let Some(clause) = clause else { return Ok(None) };
+        let (catalog, database) = (self.catalog(), self.database());
+        let shown = || self.session.shown_type(ty, -1);
+        crate::collation::kept(&catalog, database, &names::strings(&clause.collname), ty, shown)
+            .map_err(|error| error.at_byte(self.sql, clause.location))
+    }
+
     /// A fresh OID.
     pub fn allocate(&mut self) -> Oid {
         self.session.engine().allocate_oid()

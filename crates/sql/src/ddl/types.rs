@@ -265,7 +265,10 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
         let message = format!("\"{}\" is not a valid base type for a domain", types::format_type(ty.oid, -1));
         return Err(Error::new(SqlState::DATATYPE_MISMATCH, message).at_byte(cx.sql, type_name.location));
     }
-    let mut domain = DomainDesc { base: ty.oid, typmod: ty.typmod, not_null: false, default: None, checks: Vec::new() };
+    // Nor does it say where the collation stands.
+    let collation = cx.collation(stmt.collClause.as_deref(), ty.oid).map_err(without_position)?;
+    let (base, typmod) = (ty.oid, ty.typmod);
+    let mut domain = DomainDesc { base, typmod, not_null: false, default: None, checks: Vec::new(), collation };
     let mut said = false;
     let mut nullable: Option<bool> = None;
     for node in stmt.constraints.iter().flatten() {

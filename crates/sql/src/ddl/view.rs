@@ -1,13 +1,16 @@
 //! CREATE VIEW and what ALTER may do to views.
 
 use base::{Error, LayoutId, Result, SqlState};
-use engine_api::{CatalogObject, CheckOption, ColumnDesc, Persistence, TableDesc, TableKind, TableLockMode, ViewDesc};
+use engine_api::{
+    Catalog, CatalogObject, CheckOption, ColumnDesc, Persistence, TableDesc, TableKind, TableLockMode, ViewDesc,
+};
 use rupg_sql::nodes::{Node, RangeVar, ViewCheckOption, ViewStmt};
 
 use super::Cx;
 use super::create_table::{layout_of, storage_options};
 use super::names::{Token, before_word, quote, strings, tokens};
 use crate::bind::BoundView;
+use crate::collation;
 use crate::privileges;
 
 pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'static str> {
@@ -38,8 +41,7 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
             return Err(Error::new(SqlState::DUPLICATE_TABLE, format!("relation \"{relname}\" already exists")));
         }
     };
-    let columns =
-        named_columns(&bound, &strings(&stmt.aliases), "CREATE VIEW specifies more column names than columns")?;
+    let columns = named_columns(&cx.catalog(), &bound, &strings(&stmt.aliases), false)?;
     let mut options = storage_options(&stmt.options);
     let mut view = ViewDesc { query: text.into(), ..bound.desc };
     view.check_option = check_option(stmt, &mut options)?;
@@ -91,9 +93,18 @@ pub(super) async fn bind(cx: &mut Cx<'_>, node: &Node) -> Result<(BoundView, boo
 }
 
 /// The columns of a view or materialized view under the names given for them.
-pub(super) fn named_columns(bound: &BoundView, names: &[String], too_many: &str) -> Result<Vec<ColumnDesc>> {
+pub(super) fn named_columns(
+    catalog: &Catalog,
+    bound: &BoundView,
+    names: &[String],
+    is_materialized: bool,
+) -> Result<Vec<ColumnDesc>> {
     if names.len() > bound.columns.len() {
-        return Err(Error::new(SqlState::SYNTAX_ERROR, too_many));
+        let message = match is_materialized {
+            true => "too many column names were specified",
+            false => "CREATE VIEW specifies more column names than columns",
+        };
+        return Err(Error::new(SqlState::SYNTAX_ERROR, message));
     }
     let mut columns: Vec<ColumnDesc> = Vec::with_capacity(bound.columns.len());
     for (i, (own, ty)) in bound.columns.iter().enumerate() {
@@ -105,7 +116,17 @@ pub(super) fn named_columns(bound: &BoundView, names: &[String], too_many: &str)
             let message = format!("column \"{name}\" has pseudo-type record");
             return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
-        columns.push(ColumnDesc::new(i as i16 + 1, name.clone(), ty.oid, ty.typmod));
+        let collation = bound.collations[i].ok_or_else(|| {
+            collation::indeterminate(match is_materialized {
+                true => {
+                    let ty = types::format_type(ty.oid, -1);
+                    format!("no collation was derived for column \"{name}\" with collatable type {ty}")
+                }
+                false => format!("could not determine which collation to use for view column \"{name}\""),
+            })
+        })?;
+        let collation = Some(collation).filter(|&of| of != collation::of_type(catalog, ty.oid));
+        columns.push(ColumnDesc { collation, ..ColumnDesc::new(i as i16 + 1, name.clone(), ty.oid, ty.typmod) });
     }
     Ok(columns)
 }

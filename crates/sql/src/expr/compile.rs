@@ -78,7 +78,7 @@ pub(crate) fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
         Expr::Cast { arg, ty, kind, explicit, .. } => {
             let from = arg.ty().oid;
             let code = compile(arg, names)?;
-            if *kind == CastKind::Relabel {
+            if matches!(kind, CastKind::Relabel | CastKind::Collate(_)) {
                 return Ok(code);
             }
             Code::Cast { arg: Box::new(code), from, to: ty.oid, typmod: ty.typmod, kind: *kind, explicit: *explicit }

@@ -489,7 +489,7 @@ fn cast(
     cx: &dyn EvalContext,
 ) -> Result<Datum> {
     match kind {
-        CastKind::Relabel => Ok(value),
+        CastKind::Relabel | CastKind::Collate(_) => Ok(value),
         CastKind::Typmod => match (types::oid::element_of(to), value) {
             (Some(element), Datum::Array(array)) => {
                 let convert = |v: &Datum| match v {

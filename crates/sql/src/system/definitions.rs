@@ -77,6 +77,10 @@ pub fn index_definition(
     let mut keys = Vec::with_capacity(index.keys.len());
     for (at, key) in index.keys.iter().enumerate() {
         let mut text = key_text(table, index, at, pretty, cx);
+        if let Some(collation) = index.collations.get(at).and_then(|&collation| crate::collation::name_of(collation)) {
+            text.push_str(" COLLATE ");
+            text.push_str(&collation);
+        }
         if let Some(class) = index.classes.get(at).and_then(|&class| super::operator_classes::class_name(class)) {
             text.push(' ');
             text.push_str(class);

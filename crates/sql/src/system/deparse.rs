@@ -340,6 +340,10 @@ impl<'a> Writer<'a> {
             Expr::Cast { arg, ty: Ty { oid: oid::BOOL, .. }, kind: CastKind::Relabel, explicit: false, .. } => {
                 self.expr(arg)
             }
+            Expr::Cast { arg, kind: CastKind::Collate(collation), .. } => {
+                let name = crate::collation::name_of(*collation).unwrap_or_default();
+                self.wrapped(|w| w.part(arg, Around::Other) && w.word(" COLLATE ") && w.word(&name))
+            }
             Expr::Cast { arg, ty, kind, .. } => {
                 // Fitting a value to a length takes the cast to its type along.
                 let inner = if *kind == CastKind::Typmod { self.below_same_cast(arg, *ty) } else { arg };
@@ -445,6 +449,7 @@ impl<'a> Writer<'a> {
             | Expr::Array { .. }
             | Expr::Row(..)
             | Expr::Subscript { .. } => true,
+            Expr::Cast { kind: CastKind::Collate(_), .. } => false,
             Expr::Cast { arg, .. } => self.is_simple(bind::under_domain(arg), Around::Cast),
             Expr::Call { function, args, .. } => match operator_of(function, args.len()) {
                 None => true,

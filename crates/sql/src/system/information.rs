@@ -10,6 +10,7 @@ use super::relations::{in_database, tables_of};
 use super::sight::Sight;
 use super::views::name_of;
 use super::{Rows, SystemRelation, row, text};
+use crate::collation;
 use crate::functions::EvalContext;
 use crate::privileges::Class;
 
@@ -124,7 +125,10 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             let domain = catalog.user_type(column.type_oid).filter(|_| types::user::is_domain(column.type_oid));
             let base = types::user::base_type(ty, typmod).0;
             let made = made_type(&catalog, ty);
-            let is_name = ty == type_oid::NAME;
+            // The default one goes without saying.
+            let collation =
+                collation::COLLATIONS.iter().skip(1).find(|c| c.oid == collation::of_column(&catalog, column));
+            let collation = collation.map(|collation| collation.name);
             let is_updatable = writable.as_ref().is_none_or(|w| w.get(column.number as usize - 1) == Some(&true));
             let sequence = column.identity.and_then(|_| owned_sequence(&catalog, table.oid, column.number));
             let of_sequence =
@@ -177,9 +181,9 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 ),
                 ("is_generated", text(if column.generated.is_some() { "ALWAYS" } else { "NEVER" })),
                 ("is_updatable", yes_no(is_updatable)),
-                ("collation_catalog", if is_name { text(&database) } else { Datum::Null }),
-                ("collation_schema", if is_name { text("pg_catalog") } else { Datum::Null }),
-                ("collation_name", if is_name { text("C") } else { Datum::Null }),
+                ("collation_catalog", if collation.is_some() { text(&database) } else { Datum::Null }),
+                ("collation_schema", if collation.is_some() { text("pg_catalog") } else { Datum::Null }),
+                ("collation_name", collation.map_or(Datum::Null, text)),
             ]);
             rows.push(row(rel, values));
         }

@@ -5,11 +5,13 @@ use types::{Datum, TypeInfo, all_types};
 
 use super::access;
 use super::internal_functions::internal_oid;
-use super::relations::{collation_of, in_database, storage_of};
+use super::relations::{in_database, storage_of};
 use super::{Rows, SystemRelation, oid, row, text};
+use crate::collation;
 use crate::functions::EvalContext;
 
 pub(super) fn types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
     let mut rows: Vec<Vec<Datum>> = all_types()
         .iter()
         .map(|t| {
@@ -46,12 +48,11 @@ pub(super) fn types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("typbasetype", Datum::Oid(0)),
                     ("typtypmod", Datum::Int4(-1)),
                     ("typndims", Datum::Int4(0)),
-                    ("typcollation", Datum::Oid(collation_of(t.oid))),
+                    ("typcollation", Datum::Oid(collation::of_type(&catalog, t.oid))),
                 ],
             )
         })
         .collect();
-    let catalog = cx.catalog();
     for object in catalog.walk() {
         if let CatalogObject::Type(desc) = &**object
             && in_database(&catalog, desc.schema, cx)
@@ -89,7 +90,7 @@ fn made_type(
     });
     // An array has that of its elements.
     let collation = match &desc.kind {
-        TypeKind::Domain(domain) => collation_of(domain.base),
+        TypeKind::Domain(_) => collation::of_type(catalog, desc.oid),
         _ => 0,
     };
     let mut values = vec![
@@ -194,25 +195,25 @@ pub(super) fn access_methods(rel: &SystemRelation, _: &dyn EvalContext) -> Rows 
     Ok(vec![one(2, "heap", "heap_tableam_handler", "t"), one(403, "btree", "bthandler", "i")])
 }
 
-/// Collations: number, name, provider.
-pub(crate) const COLLATIONS: [(u32, &str, &str); 3] = [(100, "default", "d"), (950, "C", "c"), (951, "POSIX", "c")];
-
 pub(super) fn collations(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
-    let one = |id: u32, name: &str, provider: &str| {
+    let one = |collation: &collation::Collation| {
+        let locale = || collation.locale.map_or(Datum::Null, text);
         row(
             rel,
             vec![
-                ("oid", Datum::Oid(id)),
-                ("collname", text(name)),
+                ("oid", Datum::Oid(collation.oid)),
+                ("collname", text(collation.name)),
                 ("collnamespace", oid(oids::SCHEMA_PG_CATALOG)),
                 ("collowner", oid(oids::ROLE_POSTGRES)),
-                ("collprovider", text(provider)),
+                ("collprovider", text(collation.provider)),
                 ("collisdeterministic", Datum::Bool(true)),
-                ("collencoding", Datum::Int4(-1)),
+                ("collencoding", Datum::Int4(collation.encoding)),
+                ("collcollate", locale()),
+                ("collctype", locale()),
             ],
         )
     };
-    Ok(COLLATIONS.iter().map(|(id, name, provider)| one(*id, name, provider)).collect())
+    Ok(collation::COLLATIONS.iter().map(one).collect())
 }
 
 pub(super) fn languages(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {

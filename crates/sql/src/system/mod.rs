@@ -52,7 +52,6 @@ pub use deparse::{
 };
 pub(crate) use descriptions::comment;
 pub(crate) use extensions::is_extension;
-pub(crate) use kinds::COLLATIONS;
 pub(crate) use procedures::{function_arguments, function_name, functions_named};
 
 /// A relation computed from the catalog.

@@ -5,7 +5,9 @@ use engine_api::{Catalog, CatalogObject, ColumnDesc, Expression, Identity, Persi
 use types::{Array, Datum, type_info};
 
 use super::{Rows, SystemRelation, access, oid, row, text};
+use crate::collation;
 use crate::functions::EvalContext;
+use crate::ir::Ty;
 use crate::system_column::SystemColumn;
 
 /// Whether an object belongs to the session's database.
@@ -241,6 +243,7 @@ struct Attribute<'a> {
     identity: &'a str,
     generated: bool,
     dropped: bool,
+    collation: u32,
     acl: Datum,
 }
 
@@ -259,6 +262,7 @@ fn system_attributes(rel: &SystemRelation, relation: Oid, catalog: &Catalog, row
             identity: "",
             generated: false,
             dropped: false,
+            collation: 0,
             acl: access::of_column(catalog, relation, column.number()),
         };
         rows.push(self::attribute(rel, attribute));
@@ -291,7 +295,7 @@ fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
             ("attisdropped", Datum::Bool(a.dropped)),
             ("attislocal", Datum::Bool(true)),
             ("attinhcount", Datum::Int4(0)),
-            ("attcollation", Datum::Oid(collation_of(a.type_oid))),
+            ("attcollation", Datum::Oid(a.collation)),
             ("attacl", a.acl),
         ],
     )
@@ -304,16 +308,6 @@ pub(super) fn storage_of(ty: Oid) -> &'static str {
         Some(_) if ty == types::oid::NUMERIC => "m",
         Some(info) if info.len == -1 => "x",
         _ => "p",
-    }
-}
-
-/// The default collation for text types, as PostgreSQL numbers it.
-pub(super) fn collation_of(ty: Oid) -> u32 {
-    match type_info(ty) {
-        Some(info) if info.category == 'S' && info.name == "name" => 950,
-        Some(info) if info.category == 'S' => 100,
-        Some(info) if info.category == 'A' => collation_of(info.element),
-        _ => 0,
     }
 }
 
@@ -343,6 +337,7 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     },
                     generated: column.generated.is_some(),
                     dropped: column.dropped,
+                    collation: if column.dropped { 0 } else { collation::of_column(&catalog, column) },
                     acl: access::of_column(&catalog, table.oid, column.number),
                 },
             ));
@@ -351,11 +346,18 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             let included = index.include.iter().map(|&n| (n, None));
             let keys = index.keys.iter().enumerate().map(|(at, key)| (key.column, index.expression(at)));
             for (i, (number, expression)) in keys.chain(included).enumerate() {
+                let collation = match i < index.keys.len() {
+                    true => collation::of_key(&catalog, &table, index, i),
+                    false => 0,
+                };
                 let attribute = match expression {
-                    Some(expression) => plain(rel, index.oid, &expression.name, expression.type_oid, -1, i),
+                    Some(expression) => {
+                        plain(rel, index.oid, &expression.name, Ty::of(expression.type_oid), collation, i)
+                    }
                     None => {
                         let column = &table.columns[number as usize - 1];
-                        plain(rel, index.oid, &column.name, column.type_oid, column.typmod, i)
+                        let ty = Ty { oid: column.type_oid, typmod: column.typmod };
+                        plain(rel, index.oid, &column.name, ty, collation, i)
                     }
                 };
                 rows.push(attribute);
@@ -367,13 +369,14 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             use types::oid::{BOOL, INT8};
             system_attributes(rel, sequence.oid, &catalog, &mut rows);
             for (i, (name, ty)) in [("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)].iter().enumerate() {
-                rows.push(plain(rel, sequence.oid, name, *ty, -1, i));
+                rows.push(plain(rel, sequence.oid, name, Ty::of(*ty), 0, i));
             }
         }
     }
     for system in super::all() {
         for (i, (name, ty)) in system.columns.iter().enumerate() {
-            let mut attribute = plain(rel, system.oid, name, *ty, system.typmod(i), i);
+            let of_type = Ty { oid: *ty, typmod: system.typmod(i) };
+            let mut attribute = plain(rel, system.oid, name, of_type, collation::of_type(&catalog, *ty), i);
             if let Some(at) = rel.columns.iter().position(|c| c.0 == "attnotnull") {
                 attribute[at] = Datum::Bool(system.is_not_null(*ty));
             }
@@ -383,7 +386,8 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-fn plain(rel: &SystemRelation, relation: Oid, name: &str, type_oid: Oid, typmod: i32, at: usize) -> Vec<Datum> {
+fn plain(rel: &SystemRelation, relation: Oid, name: &str, ty: Ty, collation: u32, at: usize) -> Vec<Datum> {
+    let Ty { oid: type_oid, typmod } = ty;
     attribute(
         rel,
         Attribute {
@@ -398,6 +402,7 @@ fn plain(rel: &SystemRelation, relation: Oid, name: &str, type_oid: Oid, typmod:
             identity: "",
             generated: false,
             dropped: false,
+            collation,
             acl: Datum::Null,
         },
     )
@@ -421,7 +426,8 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     None => table.columns[key.column as usize - 1].type_oid,
                 })
                 .collect();
-            let collations: Vec<u32> = key_types.iter().map(|&ty| collation_of(ty)).collect();
+            let collations: Vec<u32> =
+                (0..index.keys.len()).map(|at| collation::of_key(&catalog, &table, index, at)).collect();
             let class = |(at, &ty): (usize, &Oid)| {
                 let given = index.classes.get(at).copied().filter(|&class| class != 0);
                 given.unwrap_or_else(|| super::operator_classes::default_class(ty))

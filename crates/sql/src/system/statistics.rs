@@ -2,9 +2,10 @@
 
 use types::{Array, Datum, OutputSettings, oid as oids};
 
-use super::relations::{collation_of, tables_of};
+use super::relations::tables_of;
 use super::views::name_of;
 use super::{Rows, SystemRelation, oid, row, text};
+use crate::collation;
 use crate::functions::{self, EvalContext};
 use crate::privileges::shown;
 use crate::statistics::ColumnStatistics;
@@ -68,7 +69,8 @@ pub(super) fn stats(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 
 pub(super) fn statistic(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let mut rows = Vec::new();
-    for table in tables_of(&cx.catalog(), cx) {
+    let catalog = cx.catalog();
+    for table in tables_of(&catalog, cx) {
         let Some(known) = cx.statistics(table.oid) else { continue };
         for (number, column) in table.columns.iter().enumerate() {
             let Some(of) = known.column(number).filter(|_| !column.dropped) else { continue };
@@ -77,7 +79,7 @@ pub(super) fn statistic(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             // Kinds of pg_statistic.h: most common values, histogram. Slots that are free are 0.
             let kind = |is: bool, kind| Datum::Int2(if is { kind } else { 0 });
             let operator = |is: bool, name| Datum::Oid(if is { comparison(name, column.type_oid) } else { 0 });
-            let collation = |is: bool| Datum::Oid(if is { collation_of(column.type_oid) } else { 0 });
+            let collation = |is: bool| Datum::Oid(if is { collation::of_column(&catalog, column) } else { 0 });
             rows.push(row(
                 rel,
                 vec![

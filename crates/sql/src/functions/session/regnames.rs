@@ -10,6 +10,7 @@ use types::{Datum, oid};
 use super::super::entry::{oid_of, text_of};
 use super::super::{EvalContext, Operator, all_operators, split_name};
 use super::names;
+use crate::collation;
 use crate::ddl::quote_name;
 use crate::{bind, parse, system};
 
@@ -310,11 +311,8 @@ fn find_collation(cx: &dyn EvalContext, text: &str) -> Result<Found> {
         Ok(name) => name,
         Err(no_schema) => return Ok(Found::Nothing(no_schema)),
     };
-    let found = name.and_then(|name| system::COLLATIONS.iter().find(|collation| collation.1 == name));
-    Ok(one_or(found.map(|collation| Oid(collation.0)), || {
-        let message = format!("collation \"{}\" for encoding \"UTF8\" does not exist", parts.join("."));
-        Error::new(SqlState::UNDEFINED_OBJECT, message)
-    }))
+    let found = name.and_then(|name| collation::COLLATIONS.iter().find(|collation| collation.name == name));
+    Ok(one_or(found.map(|collation| Oid(collation.oid)), || collation::unknown(&parts.join("."))))
 }
 
 macro_rules! inputs {
@@ -396,7 +394,5 @@ pub(super) fn regoperator_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Da
 }
 
 pub(super) fn regcollation_out(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    shown(args, "-", |number| {
-        system::COLLATIONS.iter().find(|collation| collation.0 == number.0).map(|collation| quote_name(collation.1))
-    })
+    shown(args, "-", |number| collation::name_of(number.0))
 }

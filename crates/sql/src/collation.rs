@@ -1,0 +1,280 @@
+//! Collations: which there are, their names, and which of them a type has.
+//!
+//! Texts are ordered by their bytes, in every one of these: that is what C, POSIX, `ucs_basic` and C.UTF-8 say of UTF-8. So a
+//! collation is checked, kept and shown, and changes no comparison.
+
+use base::{Error, Oid, Result, SqlState};
+use engine_api::{Catalog, ColumnDesc, IndexDesc, TableDesc, TypeKind};
+use types::type_info;
+
+use crate::bind::visit;
+use crate::ddl::quote_name;
+use crate::ir::{CastKind, Column, Expr, Query, RelKind};
+
+/// A collation of `pg_catalog`.
+pub(crate) struct Collation {
+    pub oid: u32,
+    pub name: &'static str,
+    /// `d`: the database's default. `c`: of the C library.
+    pub provider: &'static str,
+    /// The number of the encoding that it is for, -1 for all.
+    pub encoding: i32,
+    pub locale: Option<&'static str>,
+}
+
+pub(crate) const DEFAULT: u32 = 100;
+pub(crate) const C: u32 = 950;
+
+pub(crate) const COLLATIONS: [Collation; 5] = [
+    Collation { oid: DEFAULT, name: "default", provider: "d", encoding: -1, locale: None },
+    Collation { oid: C, name: "C", provider: "c", encoding: -1, locale: Some("C") },
+    Collation { oid: 951, name: "POSIX", provider: "c", encoding: -1, locale: Some("POSIX") },
+    Collation { oid: 12340, name: "ucs_basic", provider: "c", encoding: 6, locale: Some("C") },
+    Collation { oid: 12341, name: "C.utf8", provider: "c", encoding: 6, locale: Some("C.utf8") },
+];
+
+/// The collation that a statement names, with or without its schema.
+///
+/// # Errors
+/// 3F000 if there is no such schema, 42704 if there is no such collation, 0A000 and 42601 for names of more parts.
+pub(crate) fn named<S: AsRef<str>>(catalog: &Catalog, database: Oid, names: &[S]) -> Result<&'static Collation> {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    let whole = || names.join(".");
+    let name = match names[..] {
+        [name] => Some(name),
+        ["pg_catalog", name] => Some(name),
+        [schema, _] => match catalog.schema(database, schema) {
+            Some(_) => None,
+            None => {
+                let message = format!("schema \"{schema}\" does not exist");
+                return Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message));
+            }
+        },
+        [_, _, _] => {
+            return Err(Error::unsupported(format!("cross-database references are not implemented: {}", whole())));
+        }
+        _ => {
+            let message = format!("improper qualified name (too many dotted names): {}", whole());
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+        }
+    };
+    // The name that other systems have for it, which earlier versions took as well.
+    let name = name.map(|name| if name == "C.UTF-8" { "C.utf8" } else { name });
+    COLLATIONS.iter().find(|collation| Some(collation.name) == name).ok_or_else(|| unknown(&whole()))
+}
+
+/// 42704
+pub(crate) fn unknown(name: &str) -> Error {
+    let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
+    Error::new(SqlState::UNDEFINED_OBJECT, message)
+}
+
+/// A collation's name, as SQL writes it.
+pub(crate) fn name_of(oid: u32) -> Option<String> {
+    COLLATIONS.iter().find(|collation| collation.oid == oid).map(|collation| quote_name(collation.name))
+}
+
+/// The collation of a type's values, 0 for a type that has none. Arrays have that of their elements.
+pub(crate) fn of_type(catalog: &Catalog, ty: Oid) -> u32 {
+    if let Some(TypeKind::Domain(domain)) = catalog.user_type(ty).map(|made| &made.kind) {
+        return domain.collation.unwrap_or_else(|| of_type(catalog, domain.base));
+    }
+    match type_info(ty) {
+        Some(info) if info.category == 'S' && info.name == "name" => C,
+        Some(info) if info.category == 'S' => DEFAULT,
+        Some(info) if info.category == 'A' => of_type(catalog, info.element),
+        _ => 0,
+    }
+}
+
+/// The collation of a column, 0 if its type has none.
+pub(crate) fn of_column(catalog: &Catalog, column: &ColumnDesc) -> u32 {
+    column.collation.unwrap_or_else(|| of_type(catalog, column.type_oid))
+}
+
+/// What a definition keeps of the collation it names: nothing if the type has that one by itself.
+///
+/// # Errors
+/// As [`named`]; 42804 for a type without collations.
+pub(crate) fn kept<S: AsRef<str>>(
+    catalog: &Catalog,
+    database: Oid,
+    names: &[S],
+    ty: Oid,
+    shown_type: impl FnOnce() -> String,
+) -> Result<Option<u32>> {
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let collation = named(catalog, database, names)?.oid;
+    let own = of_type(catalog, ty);
+    if own == 0 {
+        let message = format!("collations are not supported by type {}", shown_type());
+        return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
+    }
+    Ok((collation != own).then_some(collation))
+}
+
+/// The collation of an index's key, 0 if its type has none.
+pub(crate) fn of_key(catalog: &Catalog, table: &TableDesc, index: &IndexDesc, at: usize) -> u32 {
+    if let Some(&said) = index.collations.get(at).filter(|&&said| said != 0) {
+        return said;
+    }
+    match index.expression(at) {
+        Some(expression) => expression.collation.unwrap_or_else(|| of_type(catalog, expression.type_oid)),
+        None => of_column(catalog, &table.columns[index.keys[at].column as usize - 1]),
+    }
+}
+
+/// How much the collation of an expression says beside that of another one, as in PostgreSQL's `parse_collate.c`.
+#[derive(Clone, Copy)]
+enum Derived {
+    /// Nothing in it has a collation.
+    None,
+    /// That of a column or a type.
+    Implicit(u32),
+    /// Of columns whose collations differ.
+    Unknown,
+    /// COLLATE, which stands there.
+    Explicit(u32, i32),
+}
+
+/// Where an expression stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub catalog: &'a Catalog,
+    /// The statement that COLLATE stands in, for the positions of errors; empty if it is none that the client sent.
+    pub sql: &'a str,
+    pub columns: Columns<'a>,
+}
+
+/// What the columns of an expression are columns of.
+#[derive(Clone, Copy)]
+pub(crate) enum Columns<'a> {
+    /// A table alone.
+    Table(&'a TableDesc),
+    /// The queries around, the innermost last.
+    Queries(&'a [&'a Query]),
+}
+
+/// The collation of an expression as PostgreSQL derives it, 0 if its type has none, nothing if columns in it contradict each other.
+/// A function gives that of its arguments, among which COLLATE goes before columns, and other collations before the default one.
+///
+/// # Errors
+/// 42P21 if two COLLATE contradict each other.
+pub(crate) fn of_expression(expr: &Expr, place: Place<'_>) -> Result<Option<u32>> {
+    match derive(expr, place)? {
+        Derived::None => Ok(Some(0)),
+        Derived::Implicit(collation) | Derived::Explicit(collation, _) => Ok(Some(collation)),
+        Derived::Unknown => Ok(None),
+    }
+}
+
+/// 42P22: a definition needs the collation of an expression that has none.
+pub(crate) fn indeterminate(message: impl Into<String>) -> Error {
+    let hint = "Use the COLLATE clause to set the collation explicitly.";
+    Error::new(SqlState::INDETERMINATE_COLLATION, message.into()).hint(hint)
+}
+
+/// The collations of what a query gives, each as [`of_expression`] has it.
+///
+/// # Errors
+/// As [`of_expression`].
+pub(crate) fn of_output(query: &Query, catalog: &Catalog, sql: &str) -> Result<Vec<Option<u32>>> {
+    let place = Place { catalog, sql, columns: Columns::Queries(&[query]) };
+    let visible = query.targets.iter().filter(|target| !target.junk);
+    visible.map(|target| of_expression(&target.expr, place)).collect()
+}
+
+fn derive(expr: &Expr, place: Place<'_>) -> Result<Derived> {
+    let own = of_type(place.catalog, expr.ty().oid);
+    let mut below = Derived::None;
+    match expr {
+        Expr::Column(column) => return Ok(implicit(of_reference(column, place)?.unwrap_or(own))),
+        Expr::Cast { kind: CastKind::Collate(collation), location, .. } => {
+            return Ok(Derived::Explicit(*collation, *location));
+        }
+        Expr::Agg { level, index, .. } => {
+            if let Some((query, around)) = query_at(place.columns, *level)
+                && let Some(call) = query.aggs.get(*index)
+            {
+                below = all(&call.args, Place { columns: Columns::Queries(around), ..place })?;
+            }
+        }
+        _ => {
+            let mut parts = Ok(Derived::None);
+            let mut add = |part: &Expr| {
+                if let Ok(before) = parts {
+                    parts = derive(part, place).and_then(|part| merged(before, part, place.sql));
+                }
+            };
+            visit::children(expr, &mut add, &mut |_| {});
+            below = parts?;
+        }
+    }
+    Ok(match below {
+        _ if own == 0 => Derived::None,
+        Derived::None => implicit(own),
+        below => below,
+    })
+}
+
+fn all(exprs: &[Expr], place: Place<'_>) -> Result<Derived> {
+    exprs.iter().try_fold(Derived::None, |before, expr| merged(before, derive(expr, place)?, place.sql))
+}
+
+fn implicit(collation: u32) -> Derived {
+    if collation == 0 { Derived::None } else { Derived::Implicit(collation) }
+}
+
+fn query_at<'a>(columns: Columns<'a>, level: usize) -> Option<(&'a Query, &'a [&'a Query])> {
+    let Columns::Queries(queries) = columns else { return None };
+    let at = queries.len().checked_sub(level + 1)?;
+    Some((queries[at], &queries[..=at]))
+}
+
+/// The collation of what a column reference refers to; nothing if that says no more than its type.
+fn of_reference(column: &Column, place: Place<'_>) -> Result<Option<u32>> {
+    let of_table = |table: &TableDesc| table.columns.get(column.column).map(|column| of_column(place.catalog, column));
+    if let Columns::Table(table) = place.columns {
+        return Ok(of_table(table));
+    }
+    let Some((query, around)) = query_at(place.columns, column.level) else { return Ok(None) };
+    match query.rels.get(column.rel).map(|rel| &rel.kind) {
+        Some(RelKind::Table(info)) => Ok(of_table(&info.desc)),
+        Some(RelKind::Subquery { query: inner, .. }) => {
+            let Some(target) = inner.output(column.column) else { return Ok(None) };
+            let mut around = around.to_vec();
+            around.push(inner);
+            let place = Place { columns: Columns::Queries(&around), ..place };
+            // What could not be told says nothing further out.
+            of_expression(&target.expr, place).map(|collation| collation.or(Some(0)))
+        }
+        Some(RelKind::Window(call)) => {
+            let place = Place { columns: Columns::Queries(around), ..place };
+            Ok(match all(&call.args, place)? {
+                Derived::None => None,
+                Derived::Unknown => Some(0),
+                Derived::Implicit(collation) | Derived::Explicit(collation, _) => Some(collation),
+            })
+        }
+        _ => Ok(None),
+    }
+}
+
+fn merged(a: Derived, b: Derived, sql: &str) -> Result<Derived> {
+    Ok(match (a, b) {
+        (Derived::Explicit(first, _), Derived::Explicit(second, at)) if first != second => {
+            let [first, second] = [first, second].map(|oid| name_of(oid).unwrap_or_default());
+            let [first, second] = [first, second].map(|name| name.trim_matches('"').to_string());
+            let message = format!("collation mismatch between explicit collations \"{first}\" and \"{second}\"");
+            return Err(Error::new(SqlState::COLLATION_MISMATCH, message).at_byte(sql, at));
+        }
+        (explicit @ Derived::Explicit(..), _) | (_, explicit @ Derived::Explicit(..)) => explicit,
+        (Derived::None, other) | (other, Derived::None) => other,
+        (Derived::Unknown, _) | (_, Derived::Unknown) => Derived::Unknown,
+        (Derived::Implicit(a), Derived::Implicit(b)) if a == b || b == DEFAULT => Derived::Implicit(a),
+        (Derived::Implicit(DEFAULT), b) => b,
+        (Derived::Implicit(_), Derived::Implicit(_)) => Derived::Unknown,
+    })
+}
