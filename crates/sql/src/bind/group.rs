@@ -30,7 +30,7 @@ impl Binder<'_, '_> {
         let direct: Vec<Expr> = self.scope().aggs.iter().flat_map(|agg| &agg.direct).cloned().collect();
         let is_window: Vec<bool> = self.scope().rels.iter().map(|rel| matches!(rel.kind, RelKind::Window(_))).collect();
         check.windows = is_window;
-        let set_args = self.late_set_arguments(&query.group_by);
+        let set_args = self.set_arguments_of(&query.group_by, false);
         if let Some((rel, _)) = self.scope().set_calls {
             check.windows[rel] = true;
         }

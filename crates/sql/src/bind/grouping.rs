@@ -124,11 +124,13 @@ impl<'a> Binder<'a, '_> {
         let (target, item_at) = self.find_target(node, query, at, Place::GroupBy)?;
         let expr = query.targets[target].expr.clone();
         self.check_groupable(&expr, item_at)?;
-        if self.has_own_aggregate(&expr) {
+        let mut computed = self.set_arguments_of(std::slice::from_ref(&expr), true);
+        computed.push(expr.clone());
+        if computed.iter().any(|part| self.has_own_aggregate(part)) {
             let message = "aggregate functions are not allowed in GROUP BY";
             return Err(self.error(SqlState::GROUPING_ERROR, message, at.get(target).copied().unwrap_or(-1)));
         }
-        if self.has_window_call(&expr) {
+        if computed.iter().any(|part| self.has_window_call(part)) {
             let message = "window functions are not allowed in GROUP BY";
             return Err(self.error(SqlState::WINDOWING_ERROR, message, at.get(target).copied().unwrap_or(-1)));
         }

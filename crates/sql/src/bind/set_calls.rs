@@ -97,14 +97,13 @@ impl<'a> Binder<'a, '_> {
             .hint("You might be able to move the set-returning function into a LATERAL FROM item."))
     }
 
-    /// The arguments of the set-returning calls that run after the rows are grouped by these expressions.
-    pub(super) fn late_set_arguments(&self, group_by: &[Expr]) -> Vec<Expr> {
+    /// The arguments of the set-returning calls that run before the rows are grouped by these expressions (`early`), or after.
+    pub(super) fn set_arguments_of(&self, group_by: &[Expr], early: bool) -> Vec<Expr> {
         let Some(scope) = self.scopes.last() else { return Vec::new() };
         let Some((rel, _)) = scope.set_calls else { return Vec::new() };
         let RelKind::Function { calls, .. } = &scope.rels[rel].kind else { return Vec::new() };
-        let early = early(calls, group_by, rel);
-        let late = calls.iter().zip(early).filter(|(_, early)| !early);
-        late.flat_map(|(call, _)| call.args.iter().cloned()).collect()
+        let chosen = calls.iter().zip(self::early(calls, group_by, rel)).filter(|(_, is)| *is == early);
+        chosen.flat_map(|(call, _)| call.args.iter().cloned()).collect()
     }
 
     /// How many set-returning calls there are so far.

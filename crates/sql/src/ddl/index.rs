@@ -122,7 +122,7 @@ pub(super) fn rebound(cx: &mut Cx<'_>, table: &TableDesc) -> Result<Vec<IndexDes
         }
         for part in &mut index.expressions {
             let text = part.text.clone();
-            *part = expression_of(cx, table, text, part.name.clone())?;
+            *part = expression_of(cx, table, text, part.name.clone(), "")?;
         }
         if let Some(predicate) = &index.predicate {
             check_predicate(cx, table, predicate)?;
@@ -170,20 +170,26 @@ fn expression(cx: &mut Cx<'_>, table: &TableDesc, text: &str, name: String) -> R
         }
         _ => {}
     }
-    let made = expression_of(cx, table, written, name).map_err(|e| cx.place(e, text, true))?;
+    let made =
+        expression_of(cx, table, written, name, &format!("SELECT ({text}")).map_err(|e| cx.place(e, text, true))?;
     Ok(IndexKeyPart::Expression(made))
 }
 
-fn expression_of(cx: &mut Cx<'_>, table: &TableDesc, text: Expression, name: String) -> Result<IndexExpression> {
+/// `sql`: what the text was bound as, for the positions of errors; empty for one that is kept.
+fn expression_of(
+    cx: &mut Cx<'_>,
+    table: &TableDesc,
+    text: Expression,
+    name: String,
+    sql: &str,
+) -> Result<IndexExpression> {
     let bound = cx.session.bind_stored(|binder| bind_index_expression(&text, table, binder))?;
     if !is_immutable(&bound) {
         let message = "functions in index expression must be marked IMMUTABLE";
         return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
     }
     let (type_oid, catalog) = (bound.ty().oid, cx.catalog());
-    // One that is kept has no place in what the client sent.
-    let sql = if let Expression::Written(text) = &text { format!("SELECT ({text}") } else { String::new() };
-    let place = collation::Place { catalog: &catalog, sql: &sql, columns: collation::Columns::Table(table) };
+    let place = collation::Place { catalog: &catalog, sql, columns: collation::Columns::Table(table) };
     let collation = collation::of_expression(&bound, place)?;
     let collation = collation
         .ok_or_else(|| collation::indeterminate("could not determine which collation to use for index expression"))?;

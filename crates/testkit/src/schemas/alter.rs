@@ -154,13 +154,14 @@ impl Writer<'_> {
         Some(match self.below(20) {
             // The constants of expressions over texts, dates and labels keep the type that the column had in PostgreSQL (decision 0022).
             0..=2 if [Family::Number, Family::Boolean, Family::Other].contains(&column.family) => {
-                let (ty, _) = self.known_ty();
+                let (ty, family) = self.known_ty();
                 let using = match self.below(4) {
                     0 => format!(" USING NULL::{ty}"),
                     1 => format!(" USING {name}::text::{ty}"),
                     _ => String::new(),
                 };
-                format!("ALTER COLUMN {name} TYPE {ty}{using}")
+                let collation = self.collation(family);
+                format!("ALTER COLUMN {name} TYPE {ty}{collation}{using}")
             }
             3..=5 => format!("ALTER COLUMN {name} SET DEFAULT {}", self.default(column.family, &column.ty)),
             6 => format!("ALTER COLUMN {name} DROP DEFAULT"),

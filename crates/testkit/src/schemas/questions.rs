@@ -3,7 +3,7 @@
 use super::schema::Schema;
 
 const COLUMNS: &str = "SELECT attrelid::regclass::text, attnum, attname, format_type(atttypid, atttypmod), attnotnull, attidentity, attgenerated, \
-     pg_get_expr(adbin, adrelid) \
+     pg_get_expr(adbin, adrelid), attcollation::regcollation::text \
      FROM pg_attribute JOIN pg_class c ON c.oid = attrelid JOIN pg_namespace n ON n.oid = relnamespace LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum \
      WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' AND attnum > 0 AND NOT attisdropped AND relkind IN ('r', 'v', 'm')";
 
@@ -12,7 +12,7 @@ const CONSTRAINTS: &str = "SELECT conrelid::regclass::text, contypid::regtype::t
      FROM pg_constraint c JOIN pg_namespace n ON n.oid = connamespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'";
 
 const INDEXES: &str = "SELECT indexrelid::regclass::text, indrelid::regclass::text, indisprimary, indisunique, indkey::text, pg_get_indexdef(indexrelid), \
-     pg_get_expr(indexprs, indrelid), pg_get_expr(indpred, indrelid) \
+     pg_get_expr(indexprs, indrelid), pg_get_expr(indpred, indrelid), indcollation::text \
      FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname !~ '^pg_'";
 
 const VIEWS: &str = "SELECT c.oid::regclass::text, relkind, pg_get_viewdef(c.oid) \
@@ -21,7 +21,7 @@ const VIEWS: &str = "SELECT c.oid::regclass::text, relkind, pg_get_viewdef(c.oid
 
 const SEQUENCES: &str = "SELECT schemaname, sequencename, data_type::text, start_value, increment_by FROM pg_sequences";
 
-const TYPES: &str = "SELECT t.oid::regtype::text, typtype, format_type(typbasetype, typtypmod), typnotnull, pg_get_expr(typdefaultbin, 0) \
+const TYPES: &str = "SELECT t.oid::regtype::text, typtype, format_type(typbasetype, typtypmod), typnotnull, pg_get_expr(typdefaultbin, 0), typcollation::regcollation::text \
      FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace \
      WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' AND typtype IN ('d', 'e')";
 
