@@ -327,7 +327,8 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn last_value(&self) -> Result<i64> {
-        let last = self.environment.sequences.borrow().1;
+        // A sequence that is gone has left nothing behind.
+        let last = self.environment.sequences.borrow().1.filter(|&sequence| self.sequence(sequence).is_ok());
         match last {
             Some(sequence) => self.current_value(sequence),
             None => Err(Error::new(
