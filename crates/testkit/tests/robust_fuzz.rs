@@ -152,9 +152,11 @@ struct Fuzzed {
 impl Fuzzed {
     fn start() -> Fuzzed {
         let directory = tempfile::Builder::new().prefix("nyala-").tempdir().expect("a directory for the server");
-        let flags = ["--memory-limit", "512MB", "--cores", "1"];
+        let limits = ["--memory-limit", "512MB", "--cores", "1"];
+        // The settings that RESET ALL, DISCARD ALL and a rollback lead back to.
+        let flags = [&limits[..], &["--set", "statement_timeout=2000", "--set", "lock_timeout=1000"]].concat();
         let server = Nyala::start_with(&directory.path().join("data"), Nyala::free_port(), &flags);
-        let connection = connect(&server);
+        let connection = server.connect();
         Fuzzed { server, connection, recent: VecDeque::new(), _directory: directory }
     }
 
@@ -196,14 +198,14 @@ impl Fuzzed {
         };
         if reply.events.iter().any(|event| matches!(event, Event::NoAnswer)) {
             println!("no answer after {:#?}", self.recent);
-            self.connection = connect(&self.server);
+            self.connection = self.server.connect();
             return Err("no answer".to_owned());
         }
         if reply.status == Some('E') && random.below(2) == 0 {
             self.connection.query("ROLLBACK");
         }
         if random.below(50) == 0 {
-            self.connection.query("ROLLBACK; RESET ALL; SET statement_timeout = 2000; SET lock_timeout = 1000");
+            self.connection.query("ROLLBACK; RESET ALL");
         }
         let is_known = |message: &str| INTERNAL_TO_POSTGRESQL.iter().any(|begun| message.starts_with(begun));
         if let Some(error) = reply.error().filter(|error| error.code == "XX000" && !is_known(&error.message)) {
@@ -211,7 +213,7 @@ impl Fuzzed {
         }
         if reply.status.is_none() {
             println!("the connection is lost after {:#?}", self.recent);
-            self.connection = connect(&self.server);
+            self.connection = self.server.connect();
             return Err(format!("the connection is lost: {reply}"));
         }
         Ok(reply)
@@ -246,12 +248,6 @@ fn is_panic(line: &str) -> bool {
 /// A line of the log without the time.
 fn panic_of(line: &str) -> String {
     format!("panic{}", line.split("panic").last().unwrap_or(line))
-}
-
-fn connect(server: &Nyala) -> Connection {
-    let mut connection = server.connect();
-    connection.query("SET statement_timeout = 2000; SET lock_timeout = 1000");
-    connection
 }
 
 /// All statements of the scripts.
