@@ -2,6 +2,7 @@
 
 use base::{Result, SqlState};
 use rupg_sql::nodes::{Node, SelectStmt, SetOperation};
+use types::oid;
 
 use super::cte::RecursiveContext;
 use super::select::{BoundQuery, clause_name, wrap};
@@ -123,9 +124,12 @@ impl<'a> Binder<'a, '_> {
         Ok(Ty { oid, typmod })
     }
 
-    /// Gives a query's visible columns these types.
+    /// Gives a query's visible columns these types. A query that is bound to be shown says nothing of it: its own columns keep theirs.
     fn bring_to(&mut self, bound: &mut BoundQuery, types: &[Ty], name: &str) -> Result<()> {
-        self.retarget(bound, types.len(), |b, value, i| b.coerce_to_common(value, types[i].oid, name))
+        self.retarget(bound, types.len(), |b, value, i| match b.shows && value.expr.ty().oid != oid::UNKNOWN {
+            true => Ok(value),
+            false => b.coerce_to_common(value, types[i].oid, name),
+        })
     }
 
     /// Converts the visible columns of a query: in place where nothing else looks at them, else in a query around it.
