@@ -33,7 +33,7 @@ pub use io::{LEFT_OVER, is_sent_as_text, parse_text, plain_int, read_binary, wri
 pub use io::{tid, tid_parts, xid8, xid8_number};
 pub use key::{decode_key, encode_key, key_says_all, split_key};
 pub use numeric::{Numeric, NumericRef, NumericSum};
-pub use oid::{TypeInfo, all_types, array_of, element_of, format_type, type_by_name, type_info};
+pub use oid::{TypeInfo, all_types, array_of, element_of, format_type, type_by_name, type_info, type_named};
 pub use row::{ColumnType, RowLayout, RowRef};
 pub use settings::{ByteaOutput, DateOrder, DateStyle, InputContext, IntervalStyle, OutputSettings, TimeZone};
 pub use typmod::{apply_typmod, fits_as_it_is};

@@ -188,6 +188,11 @@ pub fn all_types() -> &'static [TypeInfo] {
     TYPES
 }
 
+/// A type by the name that the catalog has for it.
+pub fn type_named(name: &str) -> Option<&'static TypeInfo> {
+    TYPES.iter().find(|t| t.name == name)
+}
+
 /// A type by catalog name, or by one of the names that SQL has for it (in lower case).
 pub fn type_by_name(name: &str) -> Option<&'static TypeInfo> {
     if let Some(element) = name.strip_suffix("[]") {
@@ -210,7 +215,7 @@ pub fn type_by_name(name: &str) -> Option<&'static TypeInfo> {
         "timestamp with time zone" => "timestamptz",
         name => name,
     };
-    TYPES.iter().find(|t| t.name == name)
+    type_named(name)
 }
 
 /// The element type of an array type or of a vector.

@@ -3,7 +3,7 @@
 use base::{Error, Oid, Result, SqlState};
 use engine_api::Catalog;
 use rupg_sql::nodes::{Node, TypeName};
-use types::{TypeInfo, array_of, oid, type_by_name, type_info};
+use types::{TypeInfo, array_of, oid, type_info, type_named};
 
 use super::ColumnType;
 use super::node::{integer_constant, strings};
@@ -68,10 +68,10 @@ pub(super) fn resolve(name: &TypeName, sql: &str, types: Known<'_>) -> Result<Ty
     Ok(Ty { oid, typmod })
 }
 
-/// A type by its possibly qualified name.
+/// A type by its possibly qualified name. The names that SQL has beside the catalog's are the parser's business.
 pub(super) fn look_up(names: &[&str]) -> Option<&'static TypeInfo> {
     match names {
-        [name] | ["pg_catalog", name] | [_, "pg_catalog", name] => type_by_name(name),
+        [name] | ["pg_catalog", name] | [_, "pg_catalog", name] => type_named(name),
         _ => None,
     }
 }
