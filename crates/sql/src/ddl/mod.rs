@@ -109,6 +109,33 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
     Ok(Some(tag.to_string()))
 }
 
+/// A relation has a type of its name, as far as other types' names go.
+fn check_row_type_free(catalog: &Catalog, before: Option<&CatalogObject>, object: &CatalogObject) -> Result<()> {
+    let (schema, name) = match (object, before) {
+        (CatalogObject::Table(table), _) => (table.schema, &table.name),
+        // PostgreSQL looks only when one is made.
+        (CatalogObject::Sequence(sequence), None) => (sequence.schema, &sequence.name),
+        _ => return Ok(()),
+    };
+    let stays = before.is_some_and(|before| before.namespace().1 == schema && before.name() == name);
+    if stays || catalog.type_named(schema, name).is_none() {
+        return Ok(());
+    }
+    let taken = format!("type \"{name}\" already exists");
+    let error = |message| Error::new(SqlState::DUPLICATE_OBJECT, message);
+    Err(match before {
+        None => error(taken).hint(
+            "A relation has an associated type of the same name, so you must use a name that doesn't conflict with any \
+             existing type.",
+        ),
+        Some(before) if before.namespace().1 == schema => error(taken),
+        Some(_) => {
+            let schema = catalog.get(schema).map_or("", |schema| schema.name());
+            error(format!("{taken} in schema \"{schema}\""))
+        }
+    })
+}
+
 impl Cx<'_> {
     /// The transaction.
     pub fn txn(&mut self) -> &mut dyn Txn {
@@ -188,6 +215,7 @@ impl Cx<'_> {
         let catalog = self.catalog();
         let before = catalog.get(object.oid());
         rights::require_types(&catalog, self.session.who(), before.map(|o| &**o), &object)?;
+        check_row_type_free(&catalog, before.map(|o| &**o), &object)?;
         let is_new = before.is_none();
         let owner = crate::privileges::owner_of(&catalog, &object);
         let owner_before = before.and_then(|before| crate::privileges::owner_of(&catalog, before));
