@@ -126,10 +126,10 @@ impl Compiled {
     }
 }
 
-/// Whether an expression is the same whoever evaluates it, and when.
+/// Whether an expression is the same whoever evaluates it, and when: what of it is ever evaluated.
 pub(crate) fn is_immutable(expr: &Expr) -> bool {
     let mut immutable = true;
-    bind::visit::walk(expr, 0, &mut |e, _| {
+    bind::visit::walk(&bind::simplified(expr), 0, &mut |e, _| {
         immutable &= match e {
             // What a domain demands is taken to stay as it is.
             Expr::Call { function, .. } if function.name.starts_with("domain ") => true,

@@ -37,6 +37,7 @@ mod search;
 mod select;
 mod set_calls;
 mod setop;
+mod simplify;
 mod sublink;
 mod subscript;
 mod system_columns;
@@ -46,6 +47,7 @@ pub(crate) mod visit;
 mod window;
 
 pub(crate) use select::clause_name;
+pub(crate) use simplify::simplified;
 
 pub(crate) use equal::{same, same_result};
 pub(crate) use group::window_parts;
