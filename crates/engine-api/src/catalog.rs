@@ -851,6 +851,19 @@ impl Catalog {
         }
     }
 
+    /// The sequence that makes the values of an identity column: the one that its default reads. Other sequences may belong to the
+    /// column as well.
+    pub fn identity_sequence(&self, column: &ColumnDesc) -> Option<&SequenceDesc> {
+        column.identity?;
+        column.default.iter().flat_map(Expression::references).find_map(|reference| self.sequence(reference.object()?))
+    }
+
+    /// Whether a sequence makes the values of an identity column, and is a part of its table for that.
+    pub fn is_identity_sequence(&self, sequence: &SequenceDesc) -> bool {
+        let column = sequence.owned_by.and_then(|(table, number)| self.table(table)?.columns.get(number as usize - 1));
+        column.and_then(|column| self.identity_sequence(column)).is_some_and(|own| own.oid == sequence.oid)
+    }
+
     /// The indexes of a table, in order of creation.
     pub fn indexes(&self, table: Oid) -> impl Iterator<Item = &IndexDesc> {
         self.indexes_of.get(&table).into_iter().flatten().filter_map(|&oid| self.index(oid))

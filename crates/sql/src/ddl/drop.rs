@@ -370,9 +370,9 @@ fn refuse_needed(catalog: &Catalog, path: &[Oid], oid: Oid, targets: &BTreeSet<O
             format!("cannot drop {} because it is required by the database system", describe(catalog, path, oid)),
         ));
     }
-    if let Some((table, number)) = catalog.sequence(oid).and_then(|sequence| sequence.owned_by)
+    let sequence = catalog.sequence(oid).filter(|sequence| catalog.is_identity_sequence(sequence));
+    if let Some((table, number)) = sequence.and_then(|sequence| sequence.owned_by)
         && let Some(table) = catalog.table(table).filter(|table| !targets.contains(&table.oid))
-        && table.live_columns().any(|column| column.number == number && column.identity.is_some())
     {
         let column = describe_column(catalog, path, table, number);
         let message = format!("cannot drop {} because {column} requires it", describe(catalog, path, oid));

@@ -1,7 +1,7 @@
 //! ALTER COLUMN … ADD GENERATED … AS IDENTITY, SET GENERATED and its sequence's options, DROP IDENTITY.
 
 use base::{Error, Result, SqlState};
-use engine_api::{CatalogObject, Identity, SequenceDesc, TableDesc};
+use engine_api::{CatalogObject, Identity, TableDesc};
 use rupg_sql::nodes::{AlterTableCmd, DefElem, Node, TypeName};
 
 use super::Cx;
@@ -79,7 +79,7 @@ pub(super) async fn set(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableC
             other => options.push(other.clone()),
         }
     }
-    let sequence = owned_sequence(cx, &table, number);
+    let sequence = cx.catalog().identity_sequence(&table.columns[at]).cloned();
     if let (Some(mut sequence), false) = (sequence, options.is_empty()) {
         let restart = apply_options(cx, &mut sequence, &options, false)?;
         put_altered(cx, sequence, restart).await?;
@@ -89,7 +89,8 @@ pub(super) async fn set(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableC
 
 /// The sequence of a column that has got another type gets that type too.
 pub(super) async fn set_type(cx: &mut Cx<'_>, table: &TableDesc, number: i16, name: &TypeName) -> Result<()> {
-    let Some(mut sequence) = owned_sequence(cx, table, number) else { return Ok(()) };
+    let column = &table.columns[number as usize - 1];
+    let Some(mut sequence) = cx.catalog().identity_sequence(column).cloned() else { return Ok(()) };
     let option = DefElem {
         defname: Some("as".into()),
         arg: Some(Node::TypeName(Box::new(name.clone()))),
@@ -110,19 +111,12 @@ pub(super) async fn drop(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTable
         }
         return Err(not_ready(message));
     }
+    let sequence = cx.catalog().identity_sequence(&table.columns[at]).cloned();
     table.columns[at].identity = None;
     table.columns[at].default = None;
-    let sequence = owned_sequence(cx, &table, number);
     cx.put(CatalogObject::Table(table)).await?;
     match sequence {
         Some(sequence) => cx.drop_one(sequence.oid),
         None => Ok(()),
     }
-}
-
-/// The sequence behind an identity column.
-fn owned_sequence(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Option<SequenceDesc> {
-    let catalog = cx.catalog();
-    let mut all = catalog.walk().filter_map(|o| catalog.sequence(o.oid()));
-    all.find(|s| s.owned_by == Some((table.oid, number))).cloned()
 }

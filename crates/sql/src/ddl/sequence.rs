@@ -190,7 +190,7 @@ pub(super) fn apply_options(
         desc.cache = cache;
     }
     if let Some(option) = options.owned_by {
-        if desc.owned_by.is_some_and(|(table, column)| is_identity(&cx.catalog(), table, column)) {
+        if cx.catalog().is_identity_sequence(desc) {
             let catalog = cx.catalog();
             let table = desc.owned_by.and_then(|(table, _)| catalog.table(table)).map_or("", |table| &table.name);
             let detail = format!("Sequence \"{}\" is linked to table \"{table}\".", desc.name);
@@ -231,11 +231,6 @@ fn set_type(desc: &mut SequenceDesc, option: &DefElem, sql: &str) -> Result<()> 
     }
     desc.type_oid = ty;
     Ok(())
-}
-
-fn is_identity(catalog: &engine_api::Catalog, table: Oid, column: i16) -> bool {
-    let column = catalog.table(table).and_then(|table| table.columns.get(column as usize - 1));
-    column.is_some_and(|column| column.identity.is_some())
 }
 
 /// The column that a sequence is to belong to: of a table of the same owner in the same schema.

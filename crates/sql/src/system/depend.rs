@@ -89,9 +89,8 @@ pub(crate) fn edges(catalog: &Catalog, database: Oid) -> Result<Vec<Edge>> {
             CatalogObject::Sequence(sequence) if edges.has(catalog, sequence.schema) => {
                 edges.add((CLASS, sequence.oid, 0), (NAMESPACE, sequence.schema, 0), "n");
                 if let Some((table, column)) = sequence.owned_by {
-                    let desc = catalog.table(table);
-                    let is_identity = desc.is_some_and(|t| t.columns[column as usize - 1].identity.is_some());
-                    edges.add((CLASS, sequence.oid, 0), (CLASS, table, column), if is_identity { "i" } else { "a" });
+                    let kind = if catalog.is_identity_sequence(sequence) { "i" } else { "a" };
+                    edges.add((CLASS, sequence.oid, 0), (CLASS, table, column), kind);
                 }
             }
             CatalogObject::Table(table) if edges.has(catalog, table.schema) => {

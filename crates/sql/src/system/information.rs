@@ -130,7 +130,7 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 collation::COLLATIONS.iter().skip(1).find(|c| c.oid == collation::of_column(&catalog, column));
             let collation = collation.map(|collation| collation.name);
             let is_updatable = writable.as_ref().is_none_or(|w| w.get(column.number as usize - 1) == Some(&true));
-            let sequence = column.identity.and_then(|_| owned_sequence(&catalog, table.oid, column.number));
+            let sequence = catalog.identity_sequence(column);
             let of_sequence =
                 |value: fn(&SequenceDesc) -> i64| sequence.map_or(Datum::Null, |s| text(value(s).to_string()));
             let info = type_info(ty);
@@ -193,19 +193,6 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 
 fn yes_no(yes: bool) -> Datum {
     text(if yes { "YES" } else { "NO" })
-}
-
-/// The sequence that a column owns.
-fn owned_sequence(catalog: &Catalog, table: base::Oid, column: i16) -> Option<&SequenceDesc> {
-    let mut all = catalog.walk().filter_map(|o| catalog.sequence(o.oid()));
-    all.find(|s| s.owned_by == Some((table, column)))
-}
-
-/// Whether a sequence is behind an identity column, which makes it a part of its table.
-fn is_internal(catalog: &Catalog, sequence: &SequenceDesc) -> bool {
-    let Some((table, column)) = sequence.owned_by else { return false };
-    let column = catalog.table(table).and_then(|t| t.columns.get(column as usize - 1));
-    column.is_some_and(|c| c.identity.is_some())
 }
 
 pub(super) fn schemata(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
@@ -439,7 +426,7 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let sight = Sight::new(&catalog, cx);
     let sees = |s: &SequenceDesc| sight.has_role(s.owner) || sight.has(s.oid, Class::Sequence.all());
     Ok(all
-        .filter(|s| in_database(&catalog, s.schema, cx) && !is_internal(&catalog, s) && sees(s))
+        .filter(|s| in_database(&catalog, s.schema, cx) && !catalog.is_identity_sequence(s) && sees(s))
         .map(|s| {
             let bits = match s.type_oid {
                 type_oid::INT2 => 16,
