@@ -63,11 +63,14 @@ pub(super) fn find_relation(cx: &dyn EvalContext, text: &str) -> Result<Option<O
 pub(super) fn missing_relation(cx: &dyn EvalContext, text: &str) -> Error {
     let (catalog, database) = (cx.catalog(), cx.identity().database_oid);
     let is_system = |schema: &str| ["pg_catalog", "information_schema"].contains(&schema);
-    match split_name(text).as_deref() {
+    let parts = split_name(text);
+    // Messages have the parts as they are, without the quotes that the text needs.
+    let shown = parts.as_ref().map_or_else(|_| text.to_string(), |parts| parts.join("."));
+    match parts.as_deref() {
         Ok([schema, _]) if catalog.schema(database, schema).is_none() && !is_system(schema) => {
             Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))
         }
-        _ => Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{text}\" does not exist")),
+        _ => Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{shown}\" does not exist")),
     }
 }
 
