@@ -3,8 +3,11 @@
 //! Texts are ordered by their bytes, in every one of these: that is what C, POSIX, `ucs_basic` and C.UTF-8 say of UTF-8. So a
 //! collation is checked, kept and shown, and changes no comparison.
 
+use std::cell::RefCell;
+
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{Catalog, ColumnDesc, IndexDesc, TableDesc, TypeKind};
+use rustc_hash::FxHashMap;
 use types::type_info;
 
 use crate::bind::visit;
@@ -153,9 +156,12 @@ pub(crate) struct Place<'a> {
 pub(crate) enum Columns<'a> {
     /// A table alone.
     Table(&'a TableDesc),
-    /// The queries around, the innermost last.
-    Queries(&'a [&'a Query]),
+    /// The queries around, the innermost last, and what is known of subqueries' columns.
+    Queries(&'a [&'a Query], &'a Known),
 }
+
+/// The collations of subqueries' columns that have been derived, by the query's address: one that is mentioned often is derived once.
+type Known = RefCell<FxHashMap<(*const Query, usize), Option<u32>>>;
 
 /// The collation of an expression as PostgreSQL derives it, 0 if its type has none, nothing if columns in it contradict each other.
 /// A function gives that of its arguments, among which COLLATE goes before columns, and other collations before the default one.
@@ -181,7 +187,8 @@ pub(crate) fn indeterminate(message: impl Into<String>) -> Error {
 /// # Errors
 /// As [`of_expression`].
 pub(crate) fn of_output(query: &Query, catalog: &Catalog, sql: &str) -> Result<Vec<Option<u32>>> {
-    let place = Place { catalog, sql, columns: Columns::Queries(&[query]) };
+    let known = Known::default();
+    let place = Place { catalog, sql, columns: Columns::Queries(&[query], &known) };
     let visible = query.targets.iter().filter(|target| !target.junk);
     visible.map(|target| of_expression(&target.expr, place)).collect()
 }
@@ -195,10 +202,10 @@ fn derive(expr: &Expr, place: Place<'_>) -> Result<Derived> {
             return Ok(Derived::Explicit(*collation, *location));
         }
         Expr::Agg { level, index, .. } => {
-            if let Some((query, around)) = query_at(place.columns, *level)
+            if let Some((query, columns)) = query_at(place.columns, *level)
                 && let Some(call) = query.aggs.get(*index)
             {
-                below = all(&call.args, Place { columns: Columns::Queries(around), ..place })?;
+                below = all(&call.args, Place { columns, ..place })?;
             }
         }
         _ => {
@@ -227,10 +234,11 @@ fn implicit(collation: u32) -> Derived {
     if collation == 0 { Derived::None } else { Derived::Implicit(collation) }
 }
 
-fn query_at<'a>(columns: Columns<'a>, level: usize) -> Option<(&'a Query, &'a [&'a Query])> {
-    let Columns::Queries(queries) = columns else { return None };
+/// The query at a level, and what columns are in it.
+fn query_at(columns: Columns<'_>, level: usize) -> Option<(&Query, Columns<'_>)> {
+    let Columns::Queries(queries, known) = columns else { return None };
     let at = queries.len().checked_sub(level + 1)?;
-    Some((queries[at], &queries[..=at]))
+    Some((queries[at], Columns::Queries(&queries[..=at], known)))
 }
 
 /// The collation of what a column reference refers to; nothing if that says no more than its type.
@@ -239,25 +247,28 @@ fn of_reference(column: &Column, place: Place<'_>) -> Result<Option<u32>> {
     if let Columns::Table(table) = place.columns {
         return Ok(of_table(table));
     }
-    let Some((query, around)) = query_at(place.columns, column.level) else { return Ok(None) };
+    let Some((query, columns)) = query_at(place.columns, column.level) else { return Ok(None) };
     match query.rels.get(column.rel).map(|rel| &rel.kind) {
         Some(RelKind::Table(info)) => Ok(of_table(&info.desc)),
         Some(RelKind::Subquery { query: inner, .. }) => {
             let Some(target) = inner.output(column.column) else { return Ok(None) };
-            let mut around = around.to_vec();
-            around.push(inner);
-            let place = Place { columns: Columns::Queries(&around), ..place };
+            let Columns::Queries(around, known) = columns else { return Ok(None) };
+            let key = (&raw const **inner, column.column);
+            if let Some(collation) = known.borrow().get(&key) {
+                return Ok(*collation);
+            }
+            let around: Vec<&Query> = around.iter().copied().chain([&**inner]).collect();
             // What could not be told says nothing further out.
-            of_expression(&target.expr, place).map(|collation| collation.or(Some(0)))
+            let place = Place { columns: Columns::Queries(&around, known), ..place };
+            let collation = of_expression(&target.expr, place)?.or(Some(0));
+            known.borrow_mut().insert(key, collation);
+            Ok(collation)
         }
-        Some(RelKind::Window(call)) => {
-            let place = Place { columns: Columns::Queries(around), ..place };
-            Ok(match all(&call.args, place)? {
-                Derived::None => None,
-                Derived::Unknown => Some(0),
-                Derived::Implicit(collation) | Derived::Explicit(collation, _) => Some(collation),
-            })
-        }
+        Some(RelKind::Window(call)) => Ok(match all(&call.args, Place { columns, ..place })? {
+            Derived::None => None,
+            Derived::Unknown => Some(0),
+            Derived::Implicit(collation) | Derived::Explicit(collation, _) => Some(collation),
+        }),
         _ => Ok(None),
     }
 }
