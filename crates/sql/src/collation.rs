@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{Catalog, ColumnDesc, IndexDesc, TableDesc, TypeKind};
+use engine_api::{Catalog, ColumnDesc, IndexDesc, IndexExpression, TableDesc, TypeKind};
 use rustc_hash::FxHashMap;
 use types::type_info;
 
@@ -25,8 +25,8 @@ pub(crate) struct Collation {
     pub locale: Option<&'static str>,
 }
 
-pub(crate) const DEFAULT: u32 = 100;
-pub(crate) const C: u32 = 950;
+const DEFAULT: u32 = 100;
+const C: u32 = 950;
 
 pub(crate) const COLLATIONS: [Collation; 5] = [
     Collation { oid: DEFAULT, name: "default", provider: "d", encoding: -1, locale: None },
@@ -72,9 +72,18 @@ pub(crate) fn unknown(name: &str) -> Error {
     Error::new(SqlState::UNDEFINED_OBJECT, message)
 }
 
+fn by_oid(oid: u32) -> Option<&'static Collation> {
+    COLLATIONS.iter().find(|collation| collation.oid == oid)
+}
+
 /// A collation's name, as SQL writes it.
 pub(crate) fn name_of(oid: u32) -> Option<String> {
-    COLLATIONS.iter().find(|collation| collation.oid == oid).map(|collation| quote_name(collation.name))
+    by_oid(oid).map(|collation| quote_name(collation.name))
+}
+
+/// The name of a collation that `information_schema` shows: every one but the default.
+pub(crate) fn shown_name(oid: u32) -> Option<&'static str> {
+    by_oid(oid).filter(|collation| collation.oid != DEFAULT).map(|collation| collation.name)
 }
 
 /// The collation of a type's values, 0 for a type that has none. Arrays have that of their elements.
@@ -95,27 +104,23 @@ pub(crate) fn of_column(catalog: &Catalog, column: &ColumnDesc) -> u32 {
     column.collation.unwrap_or_else(|| of_type(catalog, column.type_oid))
 }
 
-/// What a definition keeps of the collation it names: nothing if the type has that one by itself.
+/// The collation that a definition names for values of a type.
 ///
 /// # Errors
 /// As [`named`]; 42804 for a type without collations.
-pub(crate) fn kept<S: AsRef<str>>(
+pub(crate) fn said<S: AsRef<str>>(
     catalog: &Catalog,
     database: Oid,
     names: &[S],
     ty: Oid,
     shown_type: impl FnOnce() -> String,
-) -> Result<Option<u32>> {
-    if names.is_empty() {
-        return Ok(None);
-    }
+) -> Result<u32> {
     let collation = named(catalog, database, names)?.oid;
-    let own = of_type(catalog, ty);
-    if own == 0 {
+    if of_type(catalog, ty) == 0 {
         let message = format!("collations are not supported by type {}", shown_type());
         return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
     }
-    Ok((collation != own).then_some(collation))
+    Ok(collation)
 }
 
 /// The collation of an index's key, 0 if its type has none.
@@ -123,9 +128,19 @@ pub(crate) fn of_key(catalog: &Catalog, table: &TableDesc, index: &IndexDesc, at
     if let Some(&said) = index.collations.get(at).filter(|&&said| said != 0) {
         return said;
     }
-    match index.expression(at) {
+    of_key_part(catalog, table, index.keys[at].column, index.expression(at))
+}
+
+/// The collation of the column or the expression that a key of an index is over.
+pub(crate) fn of_key_part(
+    catalog: &Catalog,
+    table: &TableDesc,
+    column: i16,
+    expression: Option<&IndexExpression>,
+) -> u32 {
+    match expression {
         Some(expression) => expression.collation.unwrap_or_else(|| of_type(catalog, expression.type_oid)),
-        None => of_column(catalog, &table.columns[index.keys[at].column as usize - 1]),
+        None => of_column(catalog, &table.columns[column as usize - 1]),
     }
 }
 
@@ -140,6 +155,17 @@ enum Derived {
     Unknown,
     /// COLLATE, which stands there.
     Explicit(u32, i32),
+}
+
+impl Derived {
+    /// 0 without a collation; nothing if it is unknown.
+    fn collation(self) -> Option<u32> {
+        match self {
+            Derived::None => Some(0),
+            Derived::Implicit(collation) | Derived::Explicit(collation, _) => Some(collation),
+            Derived::Unknown => None,
+        }
+    }
 }
 
 /// Where an expression stands.
@@ -169,11 +195,7 @@ type Known = RefCell<FxHashMap<(*const Query, usize), Option<u32>>>;
 /// # Errors
 /// 42P21 if two COLLATE contradict each other.
 pub(crate) fn of_expression(expr: &Expr, place: Place<'_>) -> Result<Option<u32>> {
-    match derive(expr, place)? {
-        Derived::None => Ok(Some(0)),
-        Derived::Implicit(collation) | Derived::Explicit(collation, _) => Ok(Some(collation)),
-        Derived::Unknown => Ok(None),
-    }
+    derive(expr, place).map(Derived::collation)
 }
 
 /// 42P22: a definition needs the collation of an expression that has none.
@@ -266,8 +288,7 @@ fn of_reference(column: &Column, place: Place<'_>) -> Result<Option<u32>> {
         }
         Some(RelKind::Window(call)) => Ok(match all(&call.args, Place { columns, ..place })? {
             Derived::None => None,
-            Derived::Unknown => Some(0),
-            Derived::Implicit(collation) | Derived::Explicit(collation, _) => Some(collation),
+            derived => derived.collation().or(Some(0)),
         }),
         _ => Ok(None),
     }
@@ -276,8 +297,7 @@ fn of_reference(column: &Column, place: Place<'_>) -> Result<Option<u32>> {
 fn merged(a: Derived, b: Derived, sql: &str) -> Result<Derived> {
     Ok(match (a, b) {
         (Derived::Explicit(first, _), Derived::Explicit(second, at)) if first != second => {
-            let [first, second] = [first, second].map(|oid| name_of(oid).unwrap_or_default());
-            let [first, second] = [first, second].map(|name| name.trim_matches('"').to_string());
+            let [first, second] = [first, second].map(|oid| by_oid(oid).map_or("", |collation| collation.name));
             let message = format!("collation mismatch between explicit collations \"{first}\" and \"{second}\"");
             return Err(Error::new(SqlState::COLLATION_MISMATCH, message).at_byte(sql, at));
         }

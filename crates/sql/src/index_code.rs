@@ -126,7 +126,7 @@ impl Compiled {
     }
 }
 
-/// Whether an expression is the same whoever evaluates it, and when: what of it is ever evaluated.
+/// Whether an expression is the same whoever evaluates it, and when. Parts that are never evaluated do not count.
 pub(crate) fn is_immutable(expr: &Expr) -> bool {
     let mut immutable = true;
     bind::visit::walk(&bind::simplified(expr), 0, &mut |e, _| {

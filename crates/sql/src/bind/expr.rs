@@ -12,8 +12,7 @@ use super::node::{location, string, strings, value_function_name};
 use super::scope::Place;
 use super::{Binder, Located, types as type_names};
 use crate::functions::{self, CastContext};
-use crate::ir::CastKind;
-use crate::ir::{Expr, Ty};
+use crate::ir::{CastKind, Expr, Ty};
 use crate::system_column::SystemColumn;
 
 /// How deep expressions may nest that are kept, and all where there is no more stack than the usual 2 MiB of a thread, unoptimized

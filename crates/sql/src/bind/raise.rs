@@ -223,7 +223,7 @@ impl Look<'_, '_> {
 }
 
 /// What a constant says as a condition.
-fn truth(expr: &Expr) -> Option<Option<bool>> {
+pub(super) fn truth(expr: &Expr) -> Option<Option<bool>> {
     match expr {
         Expr::Const(Datum::Bool(value), _) => Some(Some(*value)),
         Expr::Const(Datum::Null, _) => Some(None),

@@ -124,7 +124,7 @@ impl<'a> Binder<'a, '_> {
         Ok(Ty { oid, typmod })
     }
 
-    /// Gives a query's visible columns these types. A query that is bound to be shown says nothing of it: its own columns keep theirs.
+    /// Gives a query's visible columns these types. In a query that is bound for display the columns keep their own types.
     fn bring_to(&mut self, bound: &mut BoundQuery, types: &[Ty], name: &str) -> Result<()> {
         self.retarget(bound, types.len(), |b, value, i| match b.shows && value.expr.ty().oid != oid::UNKNOWN {
             true => Ok(value),

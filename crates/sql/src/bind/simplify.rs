@@ -1,17 +1,18 @@
-//! What of an expression is ever evaluated, by the constants in it, as in PostgreSQL's `eval_const_expressions`.
+//! Simplifies expressions by the constants in them, as PostgreSQL's `eval_const_expressions` does.
 //!
 //! Not responsible for: calls of constants, which are folded as they are bound.
 
 use types::{Datum, oid};
 
+use super::raise::truth;
 use super::visit;
 use crate::ir::{Expr, Ty};
 
-fn truth(value: bool) -> Expr {
+fn boolean(value: bool) -> Expr {
     Expr::Const(Datum::Bool(value), Ty::of(oid::BOOL))
 }
 
-/// What remains of an expression without that which cannot change its value, and what is not reached.
+/// The expression without the parts that cannot change its value and those that are never evaluated.
 pub(crate) fn simplified(expr: &Expr) -> Expr {
     let mut expr = expr.clone();
     simplify(&mut expr);
@@ -23,14 +24,14 @@ fn simplify(expr: &mut Expr) {
     match expr {
         Expr::And(args) => *expr = joined(std::mem::take(args), false, Expr::And),
         Expr::Or(args) => *expr = joined(std::mem::take(args), true, Expr::Or),
-        Expr::Not(arg) => match **arg {
-            Expr::Const(Datum::Bool(value), _) => *expr = truth(!value),
-            Expr::Const(Datum::Null, ty) => *expr = Expr::Const(Datum::Null, ty),
-            _ => {}
+        Expr::Not(arg) => match truth(arg) {
+            Some(Some(value)) => *expr = boolean(!value),
+            Some(None) => *expr = std::mem::replace(&mut **arg, Expr::Default),
+            None => {}
         },
         Expr::Case { branches, otherwise, ty } => {
-            branches.retain(|(when, _)| !matches!(when, Expr::Const(Datum::Bool(false) | Datum::Null, _)));
-            if let Some(at) = branches.iter().position(|(when, _)| matches!(when, Expr::Const(Datum::Bool(true), _))) {
+            branches.retain(|(when, _)| !matches!(truth(when), Some(Some(false) | None)));
+            if let Some(at) = branches.iter().position(|(when, _)| truth(when) == Some(Some(true))) {
                 branches.truncate(at + 1);
                 *otherwise = branches.pop().map(|(_, result)| Box::new(result));
             }
@@ -55,13 +56,12 @@ fn simplify(expr: &mut Expr) {
 
 /// AND (`decides` is false) or OR (true) of these.
 fn joined(mut args: Vec<Expr>, decides: bool, join: fn(Vec<Expr>) -> Expr) -> Expr {
-    let is = |arg: &Expr, value: bool| matches!(arg, Expr::Const(Datum::Bool(of), _) if *of == value);
-    if args.iter().any(|arg| is(arg, decides)) {
-        return truth(decides);
+    if args.iter().any(|arg| truth(arg) == Some(Some(decides))) {
+        return boolean(decides);
     }
-    args.retain(|arg| !is(arg, !decides));
+    args.retain(|arg| truth(arg) != Some(Some(!decides)));
     match args.len() {
-        0 => truth(!decides),
+        0 => boolean(!decides),
         1 => args.remove(0),
         _ => join(args),
     }

@@ -483,10 +483,7 @@ fn require_comparable(
 ) -> Result<()> {
     for (&from, &to) in columns.iter().zip(targets) {
         let (from, to) = (&table.columns[from as usize - 1], &referenced.columns[to as usize - 1]);
-        // The operators of enums take two of one type, and no domain over it.
-        let enum_below = types::user::is_enum(types::user::base_type(to.type_oid, -1).0);
-        let is_one_enum = from.type_oid == to.type_oid && types::user::is_enum(to.type_oid);
-        if !cx.session.comparable(from.type_oid, to.type_oid) || enum_below && !is_one_enum {
+        if !cx.session.comparable(from.type_oid, to.type_oid) {
             return Err(Error::new(
                 SqlState::DATATYPE_MISMATCH,
                 format!("foreign key constraint \"{name}\" cannot be implemented"),

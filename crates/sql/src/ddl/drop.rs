@@ -141,10 +141,10 @@ fn find_type(cx: &mut Cx<'_>, stmt: &DropStmt, names: &[Option<Node>], kind: &st
         let message = format!("\"{}\" is not a domain", display(&range));
         return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
     }
-    let builtin = found.is_none() && types::type_named(range.relname.as_deref().unwrap_or_default()).is_some();
-    if builtin {
-        let shown = types::type_named(range.relname.as_deref().unwrap_or_default()).map_or("", |t| t.sql_name);
-        let message = format!("cannot drop type {shown} because it is required by the database system");
+    if found.is_none()
+        && let Some(builtin) = types::type_named(range.relname.as_deref().unwrap_or_default())
+    {
+        let message = format!("cannot drop type {} because it is required by the database system", builtin.sql_name);
         return Err(Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message));
     }
     let oid = found.map(|t| t.oid);

@@ -64,7 +64,8 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
             0 => expressions.last().map_or(types::oid::TEXT, |e| e.type_oid),
             number => table.columns[number as usize - 1].type_oid,
         };
-        collations.push(index_collation(cx, &table, element, (column, expressions.last()), ty)?);
+        let expression = expressions.last().filter(|_| column == 0);
+        collations.push(index_collation(cx, &table, element, (column, expression), ty)?);
         classes.push(index_class(element, stmt.accessMethod.as_deref().unwrap_or("btree"), ty)?);
         keys.push(index_key(element, column));
     }
@@ -282,12 +283,8 @@ fn index_collation(
     let (catalog, database) = (cx.catalog(), cx.database());
     let names = strings(&element.collation);
     let shown = || cx.session.shown_type(ty, -1);
-    let said = collation::kept(&catalog, database, &names, ty, shown)?;
-    let said = said.unwrap_or_else(|| collation::of_type(&catalog, ty));
-    let own = match column {
-        0 => expression.and_then(|e| e.collation).unwrap_or_else(|| collation::of_type(&catalog, ty)),
-        number => collation::of_column(&catalog, &table.columns[number as usize - 1]),
-    };
+    let said = collation::said(&catalog, database, &names, ty, shown)?;
+    let own = collation::of_key_part(&catalog, table, column, expression);
     Ok(if said == own { 0 } else { said })
 }
 

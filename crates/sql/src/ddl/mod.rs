@@ -109,7 +109,7 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
     Ok(Some(tag.to_string()))
 }
 
-/// A relation has a type of its name, as far as other types' names go.
+/// Refuses a relation the name of a type in its schema: in PostgreSQL each relation has a row type of its name.
 fn check_row_type_free(catalog: &Catalog, before: Option<&CatalogObject>, object: &CatalogObject) -> Result<()> {
     let (schema, name) = match (object, before) {
         (CatalogObject::Table(table), _) => (table.schema, &table.name),
@@ -164,8 +164,9 @@ impl Cx<'_> {
         let Some(clause) = clause else { return Ok(None) };
         let (catalog, database) = (self.catalog(), self.database());
         let shown = || self.session.shown_type(ty, -1);
-        crate::collation::kept(&catalog, database, &names::strings(&clause.collname), ty, shown)
-            .map_err(|error| error.at_byte(self.sql, clause.location))
+        let said = crate::collation::said(&catalog, database, &names::strings(&clause.collname), ty, shown)
+            .map_err(|error| error.at_byte(self.sql, clause.location))?;
+        Ok((said != crate::collation::of_type(&catalog, ty)).then_some(said))
     }
 
     /// A fresh OID.

@@ -59,7 +59,7 @@ pub(crate) struct Subplan {
     pub plan: Arc<QueryPlan>,
     /// What it takes from the query around it: a value there, the slot it goes to here.
     pub args: Vec<(Code, Slot)>,
-    /// Its rows are the same whenever it runs in one execution. Told of subqueries in expressions only, which keep their result.
+    /// Its rows are the same whenever it runs in one execution. Set only for subqueries in expressions, which keep their result.
     pub fixed: bool,
 }
 

@@ -314,7 +314,10 @@ fn union_branches(query: &Query, all: bool) -> Vec<(&Query, usize)> {
 
 /// Whether a set operation gives its rows as they are, all of them and in any order.
 fn is_bare(query: &Query) -> bool {
-    let is_column = |(i, target): (usize, &Target)| matches!(target.expr, Expr::Column(Column { level: 0, rel: 0, column, .. }) if column == i);
+    let is_column = |(i, target): (usize, &Target)| match target.expr {
+        Expr::Column(Column { level: 0, rel: 0, column, .. }) => column == i,
+        _ => false,
+    };
     query.ctes.is_empty()
         && query.limit.is_none()
         && query.offset.is_none()

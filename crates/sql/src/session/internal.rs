@@ -448,9 +448,11 @@ impl Session {
             &[types::oid::DATE, types::oid::TIMESTAMP, types::oid::TIMESTAMPTZ],
             &[types::oid::TEXT, types::oid::VARCHAR, types::oid::NAME],
         ];
+        let is_same = foreign == key;
+        let is_domain = types::user::is_domain(key);
         let [foreign, key] = [foreign, key].map(|ty| types::user::base_type(ty, -1).0);
-        let is_other_enum = foreign != key && (types::user::is_enum(foreign) || types::user::is_enum(key));
-        if is_other_enum {
+        // The operators of enums take two values of one enum, not of a domain over it.
+        if (types::user::is_enum(foreign) || types::user::is_enum(key)) && (!is_same || is_domain) {
             return false;
         }
         if foreign == key || FAMILIES.iter().any(|family| family.contains(&foreign) && family.contains(&key)) {

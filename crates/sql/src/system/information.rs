@@ -125,10 +125,7 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             let domain = catalog.user_type(column.type_oid).filter(|_| types::user::is_domain(column.type_oid));
             let base = types::user::base_type(ty, typmod).0;
             let made = made_type(&catalog, ty);
-            // The default one goes without saying.
-            let collation =
-                collation::COLLATIONS.iter().skip(1).find(|c| c.oid == collation::of_column(&catalog, column));
-            let collation = collation.map(|collation| collation.name);
+            let collation = collation::shown_name(collation::of_column(&catalog, column));
             let is_updatable = writable.as_ref().is_none_or(|w| w.get(column.number as usize - 1) == Some(&true));
             let sequence = catalog.identity_sequence(column);
             let of_sequence =

@@ -255,20 +255,14 @@ fn node(at: &Node) -> Shown<'_> {
         }
         Node::Window(n) => Shown::new("WindowAgg", "WindowAgg").over([node(&n.input)]),
         Node::WindowFrames(n) => Shown::new("WindowAgg", "WindowAgg").over([node(&n.input)]),
-        Node::Distinct(n) => Shown::new("HashAggregate", "Aggregate")
-            .with("Strategy", "Hashed")
-            .with("Partial Mode", "Simple")
-            .over([node(&n.input)]),
+        Node::Distinct(n) => distinct(node(&n.input)),
         Node::Limit(n) => Shown::new("Limit", "Limit").over([node(&n.input)]),
         Node::Union(n) => {
             let below = n.branches.iter().map(|branch| query(&branch.plan).is("Member"));
             let append = Shown::new("Append", "Append").over(below);
             match n.all {
                 true => append,
-                false => Shown::new("HashAggregate", "Aggregate")
-                    .with("Strategy", "Hashed")
-                    .with("Partial Mode", "Simple")
-                    .over([append]),
+                false => distinct(append),
             }
         }
         Node::SetOp(n) => {
@@ -296,6 +290,11 @@ fn node(at: &Node) -> Shown<'_> {
         Node::Merge(n) => changed("Merge", &n.target.table.info.desc.name).over([node(&n.input)]),
         Node::Delete(n) => changed("Delete", &n.target.table.info.desc.name).over([node(&n.input)]),
     }
+}
+
+/// One row of each that are equal.
+fn distinct(input: Shown<'_>) -> Shown<'_> {
+    Shown::new("HashAggregate", "Aggregate").with("Strategy", "Hashed").with("Partial Mode", "Simple").over([input])
 }
 
 fn changed<'p>(operation: &str, table: &str) -> Shown<'p> {
