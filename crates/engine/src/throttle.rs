@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{MemoryKind, Wait, WaitCell};
-use mvcc::Memory;
+use mvcc::{InUse, Memory};
 use parking_lot::Mutex;
 
 use crate::shard::{Inner, Shard};
@@ -74,8 +74,11 @@ impl Purpose {
 /// What counts against the limit where rows are concerned. Working memory comes and goes, and has a sixteenth beyond the limit: so much of
 /// it is nothing to rows.
 fn used(memory: &Memory) -> u64 {
-    let working = memory.other(MemoryKind::Working as usize);
-    memory.used().saturating_sub(working.min(memory.limit() / 16))
+    counted(memory, &memory.in_use(MemoryKind::Working as usize))
+}
+
+fn counted(memory: &Memory, in_use: &InUse) -> u64 {
+    in_use.total.saturating_sub(in_use.kind.min(memory.limit() / 16))
 }
 
 /// How far a transaction is with waiting for memory.
@@ -210,10 +213,11 @@ impl Transaction {
     fn ask_tight_memory(&mut self, purpose: Purpose, bytes: usize) -> Result<Option<Wait>> {
         let inner = Arc::clone(&self.shard.0);
         let memory = inner.store.memory();
+        let in_use = memory.in_use(MemoryKind::Working as usize);
         let used = match purpose {
             // What frees rows does not wait for statements to end.
-            Purpose::Shrink => memory.used().saturating_sub(memory.other(MemoryKind::Working as usize)),
-            _ => used(memory),
+            Purpose::Shrink => in_use.total.saturating_sub(in_use.kind),
+            _ => counted(memory, &in_use),
         };
         let alone = if bytes >= LARGE { bytes as u64 } else { 0 };
         let is_full = used + alone >= purpose.bound(memory);
@@ -227,7 +231,7 @@ impl Transaction {
         let is_tired = waited && self.pace.has_waited(inner.world.clock.monotonic_nanos());
         let gives_up = is_in_vain || (is_tired && purpose != Purpose::Shrink && used >= memory.tight_from());
         // What frees rows waits only for those that lie among free memory to be put together.
-        let waits_for_pages = is_full && purpose == Purpose::Shrink && memory.beyond() > 0;
+        let waits_for_pages = is_full && purpose == Purpose::Shrink && in_use.beyond > 0;
         let is_over = if waits_for_pages { is_tired } else { is_full && (waited || purpose == Purpose::Shrink) };
         if is_over || gives_up {
             inner.throttle.refusals.fetch_add(1, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use base::Timestamp;
 
-use crate::sync::{AtomicI64, AtomicU64, Ordering, stripe};
+use crate::sync::{AtomicI64, AtomicU64, Mutex, Ordering, stripe};
 
 const STRIPES: usize = 8;
 /// A stripe hands its sum over when it reaches this many bytes, so the settled total is off by at most `STRIPES` times.
@@ -55,6 +55,19 @@ pub struct Memory {
     others: [AtomicI64; OTHER_KINDS],
     /// What counts of the kind that counts in part: see [`Memory::set_other_beyond`].
     beyond: AtomicI64,
+    /// Held while a measured kind and the total change: [`Memory::in_use`] sees both or neither.
+    measuring: Mutex<()>,
+}
+
+/// What is in use at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InUse {
+    /// Bytes in use of all kinds.
+    pub total: u64,
+    /// Those of the kind asked for.
+    pub kind: u64,
+    /// Those of the kind that counts in part.
+    pub beyond: u64,
 }
 
 impl Memory {
@@ -68,6 +81,7 @@ impl Memory {
             stripes: Default::default(),
             others: Default::default(),
             beyond: AtomicI64::new(0),
+            measuring: Mutex::new(()),
         };
         memory.set_limit(limit);
         memory
@@ -90,12 +104,14 @@ impl Memory {
 
     /// Says what one of the other kinds holds now. For those that are measured now and then, by one thread at a time.
     pub fn set_other(&self, kind: usize, bytes: u64) {
+        let _whole = self.measuring.lock();
         let before = self.others[kind].swap(bytes as i64, Ordering::Relaxed);
         self.charge(bytes as i64 - before);
     }
 
     /// As [`Memory::set_other`], for the one kind of which the first `spared` bytes do not count against the budget.
     pub fn set_other_beyond(&self, kind: usize, bytes: u64, spared: u64) {
+        let _whole = self.measuring.lock();
         self.others[kind].store(bytes as i64, Ordering::Relaxed);
         let beyond = bytes.saturating_sub(spared) as i64;
         self.charge(beyond - self.beyond.swap(beyond, Ordering::Relaxed));
@@ -115,6 +131,13 @@ impl Memory {
     pub fn used(&self) -> u64 {
         let open: i64 = self.stripes.iter().map(|s| s.0.load(Ordering::Relaxed)).sum();
         (self.settled.load(Ordering::Relaxed) + open).max(0) as u64
+    }
+
+    /// The total and what is in it of a measured kind, which belong together: megabytes of such a kind come and go at once, and who takes
+    /// them off a total of before or after is as wrong.
+    pub fn in_use(&self, kind: usize) -> InUse {
+        let _whole = self.measuring.lock();
+        InUse { total: self.used(), kind: self.other(kind), beyond: self.beyond() }
     }
 
     /// Bytes allowed.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{CommandId, Oid, RowId, Timestamp};
-use mvcc::{LockResult, Newest, Read, RowLockMode, TableLockMode, Transaction, View, WaitPolicy, Wakeup, pin};
+use mvcc::{LockResult, Memory, Newest, Read, RowLockMode, TableLockMode, Transaction, View, WaitPolicy, Wakeup, pin};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::thread;
@@ -361,5 +361,27 @@ fn a_strong_table_lock_is_held_alone() {
             })
             .collect();
         tasks.into_iter().for_each(|task| task.join().unwrap());
+    });
+}
+
+#[test]
+fn what_is_measured_is_seen_whole() {
+    run(|| {
+        let memory = Arc::new(Memory::new(1 << 30));
+        memory.charge(1000);
+        let measuring = {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                for bytes in [500_000, 20, 900] {
+                    memory.set_other(1, bytes);
+                    memory.set_other_beyond(2, bytes, 100);
+                }
+            })
+        };
+        for _ in 0..4 {
+            let now = memory.in_use(1);
+            assert_eq!(now.total, 1000 + now.kind + now.beyond, "{now:?}");
+        }
+        measuring.join().unwrap();
     });
 }
