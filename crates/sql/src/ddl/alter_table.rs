@@ -85,9 +85,7 @@ async fn alter_view(cx: &mut Cx<'_>, name: &RangeVar, stmt: &AlterTableStmt) -> 
         match cmd.subtype {
             T::AT_ColumnDefault if view.kind == TableKind::View => {
                 let number = column_number(&view, cmd.name.as_deref().unwrap_or_default())?;
-                let text = cmd.def.as_ref().map(|node| default_text(cx.sql, node)).transpose()?;
-                let column = &mut view.columns[number as usize - 1];
-                (column.default, column.default_oid) = (text.map(Expression::from), None);
+                set_default(cx, &mut view, number, cmd)?;
                 check_defaults(cx, &view)?;
             }
             T::AT_SetRelOptions | T::AT_ResetRelOptions => {
@@ -200,6 +198,17 @@ impl Found {
     }
 }
 
+/// SET DEFAULT and DROP DEFAULT.
+fn set_default(cx: &mut Cx<'_>, table: &mut TableDesc, number: i16, cmd: &AlterTableCmd) -> Result<()> {
+    let text = cmd.def.as_ref().map(|node| default_text(cx.sql, node)).transpose()?;
+    let column = &mut table.columns[number as usize - 1];
+    let ty = Ty { oid: column.type_oid, typmod: column.typmod };
+    let said = text.map(Expression::from);
+    column.default = said.filter(|default| !super::create_table::is_no_default(cx, default, ty));
+    column.default_oid = None;
+    Ok(())
+}
+
 /// One command. Constraints to add are returned and added after all other commands.
 async fn alter(
     cx: &mut Cx<'_>,
@@ -215,17 +224,7 @@ async fn alter(
         T::AT_ColumnDefault => {
             let number = column_number(&table, name)?;
             refuse_computed(&table, number, cmd.def.is_none())?;
-            let text = match &cmd.def {
-                Some(node) => Some(default_text(cx.sql, node)?),
-                None => None,
-            };
-            let column = &mut table.columns[number as usize - 1];
-            let ty = Ty { oid: column.type_oid, typmod: column.typmod };
-            column.default = match text.map(Expression::from) {
-                Some(default) if super::create_table::is_no_default(cx, &default, ty) => None,
-                default => default,
-            };
-            column.default_oid = None;
+            set_default(cx, &mut table, number, cmd)?;
             check_defaults(cx, &table)?;
             cx.put(CatalogObject::Table(table)).await?;
         }

@@ -317,8 +317,8 @@ fn create_database(cx: &mut Cx<'_>) -> Result<()> {
 
 /// Refuses to make an object, or to change one into it, of types that a role may not use: those of new columns, that of a domain.
 pub(super) fn require_types(
+    cx: &mut Cx<'_>,
     catalog: &Catalog,
-    who: privileges::Who,
     before: Option<&CatalogObject>,
     object: &CatalogObject,
 ) -> Result<()> {
@@ -332,12 +332,19 @@ pub(super) fn require_types(
                 !column.dropped && old.get(*at).is_none_or(|old| old.type_oid != column.type_oid)
             };
             let mut new = table.columns.iter().enumerate().filter(is_new);
-            new.try_for_each(|(_, column)| privileges::require_type(catalog, who, column.type_oid))
+            new.try_for_each(|(_, column)| require_type(cx, catalog, column.type_oid))
         }
         CatalogObject::Type(TypeDesc { kind: TypeKind::Domain(domain), .. }) if before.is_none() => {
-            privileges::require_type(catalog, who, domain.base)
+            require_type(cx, catalog, domain.base)
         }
         _ => Ok(()),
+    }
+}
+
+fn require_type(cx: &mut Cx<'_>, catalog: &Catalog, ty: Oid) -> Result<()> {
+    match privileges::unusable_type(catalog, cx.session.who(), ty) {
+        None => Ok(()),
+        Some(desc) => Err(privileges::denied(privileges::Class::Type, &shown_type(cx, desc))),
     }
 }
 

@@ -11,7 +11,7 @@ pub mod roles;
 pub mod shown;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{AclItem, Catalog, CatalogObject, Privileges, TableDesc, TableKind, oids};
+use engine_api::{AclItem, Catalog, CatalogObject, Privileges, TableDesc, TableKind, TypeDesc, oids};
 
 use crate::system::SystemRelation;
 
@@ -202,17 +202,11 @@ pub fn require(catalog: &Catalog, who: Who, object: &CatalogObject, wanted: Priv
     Err(denied_on(object))
 }
 
-/// Refuses to make something of a type that a role may not use; of arrays, the type of their elements.
-///
-/// # Errors
-/// 42501
-pub fn require_type(catalog: &Catalog, who: Who, ty: Oid) -> Result<()> {
-    let ty = types::oid::element_of(ty).unwrap_or(ty);
-    let made = catalog.get(ty).filter(|object| matches!(&***object, CatalogObject::Type(_)));
-    if made.is_none_or(|object| held(catalog, who, object).contains(Privileges::USAGE)) {
-        return Ok(());
-    }
-    Err(denied(Class::Type, &types::format_type(ty, -1)))
+/// The type that a role may not name for want of USAGE, if a type is one or of arrays of one.
+pub fn unusable_type(catalog: &Catalog, who: Who, ty: Oid) -> Option<&TypeDesc> {
+    let made = catalog.user_type(types::oid::element_of(ty).unwrap_or(ty))?;
+    let object = catalog.get(made.oid)?;
+    (!held(catalog, who, object).contains(Privileges::USAGE)).then_some(made)
 }
 
 /// Refuses unless a role owns an object.
