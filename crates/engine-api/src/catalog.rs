@@ -81,6 +81,26 @@ pub struct SchemaDesc {
     pub comment: Option<Arc<str>>,
 }
 
+/// An extension that a database has. What is in it is the program's (`sql::functions::extensions`).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ExtensionDesc {
+    /// Identity.
+    pub oid: Oid,
+    /// Database it belongs to.
+    pub database: Oid,
+    /// Name.
+    pub name: String,
+    /// Schema in which its functions are.
+    pub schema: Oid,
+    /// Owning role.
+    pub owner: Oid,
+    /// Version.
+    pub version: String,
+    /// COMMENT ON EXTENSION.
+    #[serde(default)]
+    pub comment: Option<Arc<str>>,
+}
+
 /// What a relation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableKind {
@@ -617,6 +637,8 @@ impl TypeDesc {
 
 /// Class of the names of types.
 const TYPES: u8 = 5;
+/// The class of extensions' names.
+const EXTENSIONS: u8 = 6;
 
 /// Anything in the catalog.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -637,6 +659,8 @@ pub enum CatalogObject {
     Type(TypeDesc),
     /// An access list.
     Privileges(PrivilegesDesc),
+    /// An extension.
+    Extension(ExtensionDesc),
 }
 
 impl CatalogObject {
@@ -651,6 +675,7 @@ impl CatalogObject {
             CatalogObject::Sequence(o) => o.oid,
             CatalogObject::Type(o) => o.oid,
             CatalogObject::Privileges(o) => o.oid,
+            CatalogObject::Extension(o) => o.oid,
         }
     }
 
@@ -693,6 +718,7 @@ impl CatalogObject {
             CatalogObject::Sequence(o) => &o.name,
             CatalogObject::Type(o) => &o.name,
             CatalogObject::Privileges(o) => &o.name,
+            CatalogObject::Extension(o) => &o.name,
         }
     }
 
@@ -706,6 +732,7 @@ impl CatalogObject {
             CatalogObject::Index(o) => (3, o.schema),
             CatalogObject::Sequence(o) => (3, o.schema),
             CatalogObject::Type(o) => (TYPES, o.schema),
+            CatalogObject::Extension(o) => (EXTENSIONS, o.database),
             // Far from the numbers of classes in which users give names.
             CatalogObject::Privileges(_) => (200, Oid::INVALID),
         }
@@ -847,6 +874,14 @@ impl Catalog {
     pub fn type_named(&self, schema: Oid, name: &str) -> Option<&TypeDesc> {
         match &**self.named(TYPES, schema, name)? {
             CatalogObject::Type(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// An extension of a database by name.
+    pub fn extension(&self, database: Oid, name: &str) -> Option<&ExtensionDesc> {
+        match &**self.named(EXTENSIONS, database, name)? {
+            CatalogObject::Extension(o) => Some(o),
             _ => None,
         }
     }

@@ -52,6 +52,13 @@ pub enum Reference {
     TypeConstant(Oid),
     /// A schema as a constant (`regnamespace`).
     Schema(Oid),
+    /// A function of an extension, where it is called.
+    Function {
+        /// The extension.
+        of: Oid,
+        /// The function.
+        function: Oid,
+    },
     /// A label of an enum as a constant.
     Label {
         /// The enum.
@@ -157,7 +164,7 @@ impl From<String> for Expression {
 }
 
 impl Reference {
-    /// The object that has to be there for it: a relation, a type or a schema. Columns and rows are of the expression's own table.
+    /// The object that has to be there for it: a relation, a type, a schema or an extension. Columns and rows are of the expression's own table.
     pub fn object(&self) -> Option<Oid> {
         match self {
             Reference::Column(_) | Reference::Row {} => None,
@@ -167,6 +174,7 @@ impl Reference {
             | Reference::Relation(oid)
             | Reference::TypeConstant(oid)
             | Reference::Schema(oid)
+            | Reference::Function { of: oid, .. }
             | Reference::Label { of: oid, .. }
             | Reference::Labels { of: oid, .. } => Some(*oid),
         }

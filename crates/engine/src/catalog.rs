@@ -328,6 +328,7 @@ impl Transaction {
             CatalogObject::Role(_) => (SqlState::DUPLICATE_OBJECT, "role"),
             CatalogObject::Schema(_) => (SqlState::DUPLICATE_SCHEMA, "schema"),
             CatalogObject::Type(_) => (SqlState::DUPLICATE_OBJECT, "type"),
+            CatalogObject::Extension(_) => (SqlState::DUPLICATE_OBJECT, "extension"),
             _ => (SqlState::DUPLICATE_TABLE, "relation"),
         };
         Err(Error::new(code, format!("{what} \"{}\" already exists", object.name())))

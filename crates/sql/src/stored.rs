@@ -14,6 +14,7 @@ use rupg_sql::Lexer;
 
 use crate::bind::{self, BindContext};
 use crate::ddl::quote_name;
+use crate::functions::extensions;
 use crate::ir::{Expr, Ty};
 
 /// How much of a text a reference stands for.
@@ -74,6 +75,18 @@ fn relation_name(catalog: &Catalog, oid: Oid) -> String {
     }
 }
 
+/// The name of a function of an extension; a name of nothing if that is gone.
+fn function_name(catalog: &Catalog, of: Oid, function: Oid) -> String {
+    let schema = match catalog.get(of).map(|o| &**o) {
+        Some(CatalogObject::Extension(extension)) => catalog.get(extension.schema),
+        _ => None,
+    };
+    match (schema, extensions::function_by_oid(function.0)) {
+        (Some(schema), Some((_, function))) => format!("{}.{}", quote_name(schema.name()), quote_name(function.name)),
+        _ => format!("\"{function}\""),
+    }
+}
+
 fn label_name(catalog: &Catalog, of: Oid, label: Oid) -> String {
     let labels = match catalog.user_type(of).map(|ty| &ty.kind) {
         Some(TypeKind::Enum(labels)) => labels.as_slice(),
@@ -112,6 +125,7 @@ fn write(out: &mut String, reference: &Reference, catalog: &Catalog, table: Opti
         Reference::Type(oid) => out.push_str(&type_name(catalog, *oid)),
         Reference::ElementOf(oid) => out.push_str(&type_name(catalog, types::element_of(*oid).unwrap_or(*oid))),
         Reference::RowType(oid) => out.push_str(&qualified(catalog, *oid)),
+        Reference::Function { of, function } => out.push_str(&function_name(catalog, *of, *function)),
         Reference::Relation(oid) => {
             literal(out, &relation_name(catalog, *oid));
             out.push_str("::regclass");

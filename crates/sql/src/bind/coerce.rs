@@ -93,7 +93,10 @@ pub(super) fn pathway(from: Oid, to: Oid, context: CastContext) -> Option<Pathwa
     let arrays = is_array(from) && is_array(to) && !is_vector(to);
     if let (true, Some(from), Some(to)) = (arrays, element_of(from), element_of(to)) {
         return pathway(from, to, context).map(|p| match p {
-            Pathway::Relabel => Pathway::Relabel,
+            // Values of these arrays say of what they are: that is how their elements are shown.
+            Pathway::Relabel if !functions::is_name_in_catalog(from) && !functions::is_name_in_catalog(to) => {
+                Pathway::Relabel
+            }
             _ => Pathway::Elements,
         });
     }

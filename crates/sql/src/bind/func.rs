@@ -10,7 +10,7 @@ use super::resolve::{Ambiguity, Candidate, choose_candidate};
 use super::scope::Place;
 use super::visit::{aggregate_parts_mut, same_aggregate, shift_levels, walk};
 use super::{Binder, Located, fold, types as type_names};
-use crate::functions::{self, Aggregate, CastContext, Function, SetFunction};
+use crate::functions::{self, Aggregate, CastContext, Function, SetFunction, extensions};
 use crate::ir::{AggCall, Expr, Ty};
 
 /// Anything that a call can mean.
@@ -151,11 +151,30 @@ impl<'a> Binder<'a, '_> {
         }
     }
 
+    /// Functions of extensions that a call's name may mean.
+    fn extension_functions(&self, call: &FuncCall) -> Result<Vec<&'static Function>> {
+        let names = strings(&call.funcname);
+        let (catalog, identity) = (&self.cx.catalog, &self.cx.identity);
+        let names = match names.as_slice() {
+            [database, rest @ ..] if rest.len() == 2 && *database == identity.database => rest,
+            names => names,
+        };
+        let found = extensions::visible(catalog, identity.database_oid, &identity.search_path, names);
+        if let ([_, _], Some((schema, _))) = (names, found.first()) {
+            let placed = |error: base::Error| self.error(error.code(), error.fields().message.clone(), call.location);
+            self.may_use(*schema).map_err(placed)?;
+        }
+        Ok(found.into_iter().map(|(_, function)| function).collect())
+    }
+
     /// Finds what a call means.
     pub(super) fn find_callee(&self, call: &FuncCall, args: &[Located]) -> Result<Option<Overload>> {
         let name = self.function_name(call)?;
         let types: Vec<Oid> = args.iter().map(|a| a.expr.ty().oid).collect();
-        let all = overloads(name, args.len(), !call.func_variadic);
+        let mut all = overloads(name, args.len(), !call.func_variadic);
+        for function in self.extension_functions(call)? {
+            all.extend(Overload::of(Callee::Scalar(function), function.args, false, 0, args.len(), false));
+        }
         let mut candidates: Vec<Overload> = all.iter().filter(|o| o.variadic.is_none()).copied().collect();
         // A variadic overload is looked at only where no plain one has its argument types.
         candidates.extend(all.iter().filter(|o| o.variadic.is_some()));
@@ -246,6 +265,7 @@ impl<'a> Binder<'a, '_> {
         match found.callee {
             Callee::Scalar(function) => {
                 self.only_for_aggregates(call)?;
+                self.note_function(call, function);
                 let expr = self.scalar_call(function, found, args, call)?;
                 Ok(Located { expr, at })
             }
@@ -289,6 +309,11 @@ impl<'a> Binder<'a, '_> {
         for &function in functions::functions_named(name).iter().filter(|_| !name.contains(' ')) {
             let names = functions::argument_names(function);
             if let Some(args) = placed(names, function.args, function.defaults, &given) {
+                return Ok(args);
+            }
+        }
+        for function in self.extension_functions(call)? {
+            if let Some(args) = placed(functions::argument_names(function), function.args, &[], &given) {
                 return Ok(args);
             }
         }

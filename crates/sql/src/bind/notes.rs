@@ -6,6 +6,7 @@ use types::{Datum, oid, user};
 
 use super::node::strings;
 use super::{BindContext, Binder};
+use crate::functions::{Function, extensions};
 use crate::ir::{Column, Expr, Ty};
 use crate::stored::{Note, Span};
 
@@ -69,6 +70,19 @@ impl<'a, 'c> Binder<'a, 'c> {
                 false => Reference::ElementOf(info.array),
             };
             self.note(name.location, Span::Name(names.len()), reference);
+        }
+    }
+
+    /// The name of a function where it is called: that of an extension's has to be kept.
+    pub(super) fn note_function(&mut self, call: &rupg_sql::nodes::FuncCall, function: &Function) {
+        if self.notes.is_none() {
+            return;
+        }
+        let Some((extension, _)) = extensions::function_by_oid(function.oid) else { return };
+        let known = self.cx.catalog.extension(self.cx.identity.database_oid, extension.name);
+        if let Some(of) = known.map(|extension| extension.oid) {
+            let names = strings(&call.funcname).len();
+            self.note(call.location, Span::Name(names), Reference::Function { of, function: Oid(function.oid) });
         }
     }
 

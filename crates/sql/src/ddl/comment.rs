@@ -28,20 +28,21 @@ pub(super) async fn comment(cx: &mut Cx<'_>, stmt: &CommentStmt) -> Result<&'sta
         T::OBJECT_TYPE | T::OBJECT_DOMAIN => on_type(cx, stmt, text).await?,
         T::OBJECT_DOMCONSTRAINT => on_domain_constraint(cx, stmt, text).await?,
         T::OBJECT_ROLE => on_role(cx, stmt, text).await?,
-        T::OBJECT_EXTENSION => on_extension(stmt)?,
+        T::OBJECT_EXTENSION => on_extension(cx, stmt, text).await?,
         _ => {}
     }
     Ok("COMMENT")
 }
 
-/// The comment on the one that is there is taken and forgotten, as those on all that is built in.
-fn on_extension(stmt: &CommentStmt) -> Result<()> {
-    match &stmt.object {
-        Some(Node::String(name)) if !crate::system::is_extension(name) => {
-            Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("extension \"{name}\" does not exist")))
-        }
-        _ => Ok(()),
+/// The comment on the one that is always there is taken and forgotten, as those on all that is built in.
+async fn on_extension(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<Arc<str>>) -> Result<()> {
+    let Some(Node::String(name)) = &stmt.object else { return Ok(()) };
+    if crate::system::is_always_there(name) {
+        return Ok(());
     }
+    let mut extension = super::extension::find(cx, name)?.ok_or_else(|| super::extension::missing(name))?;
+    extension.comment = text;
+    cx.put(CatalogObject::Extension(extension)).await
 }
 
 fn range_of(mut names: Vec<String>) -> RangeVar {

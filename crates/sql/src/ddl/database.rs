@@ -132,6 +132,11 @@ async fn drop_contents(cx: &mut Cx<'_>, database: &DatabaseDesc) -> Result<()> {
         cx.drop_one(schema)?;
     }
     let oid = database.oid;
+    let is_extension = |o: &CatalogObject| matches!(o, CatalogObject::Extension(e) if e.database == oid);
+    let extensions: Vec<Oid> = catalog.walk().filter(|o| is_extension(o)).map(|o| o.oid()).collect();
+    for extension in extensions {
+        cx.drop_one(extension)?;
+    }
     default_privileges::forget_place(cx, oid).await?;
     cx.drop_one(oid)?;
     // What went with the database is not news to anyone.

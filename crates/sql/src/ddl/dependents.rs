@@ -32,6 +32,7 @@ pub(super) fn database_of(catalog: &Catalog, object: &CatalogObject) -> Option<O
     match object {
         CatalogObject::Database(_) | CatalogObject::Role(_) => None,
         CatalogObject::Schema(schema) => Some(schema.database),
+        CatalogObject::Extension(extension) => Some(extension.database),
         object => match catalog.get(object.namespace().1).map(|o| &**o) {
             Some(CatalogObject::Schema(schema)) => Some(schema.database),
             _ => None,

@@ -11,7 +11,8 @@ use engine_api::{Catalog, CatalogObject, TableDesc, TypeKind};
 
 use super::drop::{describe, describe_column, describe_constraint, kind_name};
 use super::names::shown;
-use crate::system::depend::{self, CLASS, CONSTRAINT, DEFAULT, Edge, End, NAMESPACE, REWRITE, TYPE};
+use crate::functions::extensions;
+use crate::system::depend::{self, CLASS, CONSTRAINT, DEFAULT, EXTENSION, Edge, End, NAMESPACE, PROC, REWRITE, TYPE};
 
 /// Why something goes, as bits.
 const ORIGINAL: u8 = 1;
@@ -51,6 +52,7 @@ pub(super) fn end_of(catalog: &Catalog, oid: Oid) -> End {
     match catalog.get(oid).map(|o| &**o) {
         Some(CatalogObject::Schema(_)) => (NAMESPACE, oid, 0),
         Some(CatalogObject::Type(_)) => (TYPE, oid, 0),
+        Some(CatalogObject::Extension(_)) => (EXTENSION, oid, 0),
         _ => (CLASS, oid, 0),
     }
 }
@@ -60,7 +62,7 @@ pub(super) fn end_of(catalog: &Catalog, oid: Oid) -> End {
 /// # Errors
 /// Why the statement should stop.
 pub(super) fn doomed(catalog: &Catalog, path: &[Oid], database: Oid, targets: &[End]) -> Result<Doomed> {
-    let mut search = Search::new(catalog, depend::edges(catalog, database)?)?;
+    let mut search = Search::new(catalog, database)?;
     search.pending = targets.to_vec();
     for &target in targets {
         search.find(target, ORIGINAL, &mut Vec::new())?;
@@ -73,7 +75,7 @@ pub(super) fn doomed(catalog: &Catalog, path: &[Oid], database: Oid, targets: &[
 /// # Errors
 /// Why the statement should stop.
 pub(super) fn view_using(catalog: &Catalog, database: Oid, table: Oid, column: i16) -> Result<Option<Oid>> {
-    let search = Search::new(catalog, depend::edges(catalog, database)?)?;
+    let search = Search::new(catalog, database)?;
     let rules = search.on.get(&(CLASS, table)).into_iter().flatten();
     let rules = rules.filter(|edge| edge.to.2 == column && edge.from.0 == REWRITE);
     Ok(rules.filter_map(|edge| search.views.get(&edge.from.1).copied()).min())
@@ -81,6 +83,7 @@ pub(super) fn view_using(catalog: &Catalog, database: Oid, table: Oid, column: i
 
 struct Search<'c> {
     catalog: &'c Catalog,
+    database: Oid,
     /// By what is depended on.
     on: BTreeMap<(u32, Oid), Vec<Edge>>,
     /// Internal ones, by what depends.
@@ -97,9 +100,10 @@ struct Search<'c> {
 }
 
 impl<'c> Search<'c> {
-    fn new(catalog: &'c Catalog, edges: Vec<Edge>) -> Result<Search<'c>> {
+    fn new(catalog: &'c Catalog, database: Oid) -> Result<Search<'c>> {
         let mut search = Search {
             catalog,
+            database,
             on: BTreeMap::new(),
             owners: BTreeMap::new(),
             views: BTreeMap::new(),
@@ -108,7 +112,7 @@ impl<'c> Search<'c> {
             found: Vec::new(),
             places: BTreeMap::new(),
         };
-        for edge in edges {
+        for edge in depend::edges(catalog, database)? {
             work::step(64)?;
             if edge.from.0 == REWRITE && edge.kind == "i" {
                 search.views.insert(edge.from.1, edge.to.1);
@@ -120,7 +124,7 @@ impl<'c> Search<'c> {
             {
                 search.columns.insert(edge.from.1, (table, edge.to.2));
             }
-            if edge.kind == "i" {
+            if matches!(edge.kind, "i" | "e") {
                 search.owners.entry((edge.from.0, edge.from.1)).or_default().push(edge);
             }
             search.on.entry((edge.to.0, edge.to.1)).or_default().push(edge);
@@ -203,7 +207,7 @@ impl<'c> Search<'c> {
             }
             let flags = match edge.kind {
                 "a" => AUTO,
-                "i" => INTERNAL,
+                "i" | "e" => INTERNAL,
                 _ => NORMAL,
             };
             next.push((edge.from, flags));
@@ -283,6 +287,14 @@ impl<'c> Search<'c> {
                     let name = &table.columns[*number as usize - 1].name;
                     let of = shown(catalog, path, table.schema, &table.name);
                     format!("default value for column {name} of {} {of}", kind_name(table))
+                }
+                None => oid.to_string(),
+            },
+            (PROC, _) => match extensions::function_by_oid(oid.0) {
+                Some((_, function)) => {
+                    let types: Vec<String> = function.args.iter().map(|ty| types::format_type(*ty, -1)).collect();
+                    let name = extensions::shown_name(catalog, self.database, path, function);
+                    format!("function {name}({})", types.join(","))
                 }
                 None => oid.to_string(),
             },

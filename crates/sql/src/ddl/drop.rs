@@ -23,10 +23,7 @@ pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'s
         T::OBJECT_MATVIEW => ("materialized view", "DROP MATERIALIZED VIEW"),
         T::OBJECT_TYPE => ("type", "DROP TYPE"),
         T::OBJECT_DOMAIN => ("domain", "DROP DOMAIN"),
-        T::OBJECT_EXTENSION => {
-            super::extension::refuse_drop(stmt)?;
-            return missing_kind(cx, stmt, "extension", "DROP EXTENSION");
-        }
+        T::OBJECT_EXTENSION => ("extension", "DROP EXTENSION"),
         T::OBJECT_FUNCTION | T::OBJECT_PROCEDURE | T::OBJECT_AGGREGATE if stmt.missing_ok => {
             return Ok("DROP FUNCTION");
         }
@@ -48,30 +45,16 @@ pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'s
     Ok(tag)
 }
 
-/// DROP of a kind of object that cannot exist yet.
-fn missing_kind(cx: &mut Cx<'_>, stmt: &DropStmt, kind: &str, tag: &'static str) -> Result<&'static str> {
-    for node in stmt.objects.iter().flatten() {
-        let name = match node {
-            Node::List(list) => strings(list).join("."),
-            Node::String(name) => name.to_string(),
-            Node::TypeName(name) => strings(&name.names).join("."),
-            _ => String::new(),
-        };
-        let message = format!("{kind} \"{name}\" does not exist");
-        if !stmt.missing_ok {
-            return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
-        }
-        cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
-    }
-    Ok(tag)
-}
-
 fn find(cx: &mut Cx<'_>, stmt: &DropStmt, node: &Node, kind: &str) -> Result<Option<Oid>> {
     if kind == "schema" {
         let Node::String(name) = node else { return Ok(None) };
         let database = cx.database();
         let found = cx.catalog().schema(database, name).map(|s| s.oid);
         return found_or_skip(cx, stmt, found, kind, name, SqlState::INVALID_SCHEMA_NAME);
+    }
+    if let (Node::String(name), "extension") = (node, kind) {
+        let found = super::extension::find(cx, name)?.map(|extension| extension.oid);
+        return found_or_skip(cx, stmt, found, kind, name, SqlState::UNDEFINED_OBJECT);
     }
     if let Node::TypeName(name) = node {
         return find_type(cx, stmt, &name.names, kind);
@@ -187,6 +170,7 @@ pub(super) fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
         Some(CatalogObject::Index(i)) => format!("index {}", shown(catalog, path, i.schema, &i.name)),
         Some(CatalogObject::Sequence(s)) => format!("sequence {}", shown(catalog, path, s.schema, &s.name)),
         Some(CatalogObject::Schema(s)) => format!("schema {}", s.name),
+        Some(CatalogObject::Extension(e)) => format!("extension {}", e.name),
         Some(CatalogObject::Type(t)) => {
             let found = path.iter().find(|&&s| catalog.type_named(s, &t.name).is_some());
             match catalog.get(t.schema) {

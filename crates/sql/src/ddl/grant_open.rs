@@ -118,11 +118,14 @@ fn overloads(name: &str) -> Vec<&'static [Oid]> {
 fn function_named(cx: &mut Cx<'_>, function: &ObjectWithArgs) -> Result<String> {
     let names = strings(&function.objname);
     let shown = names.join(".");
-    let found = match names.as_slice() {
+    let mut found = match names.as_slice() {
         [name] => overloads(name),
         [schema, name] if schema == "pg_catalog" => overloads(name),
         _ => Vec::new(),
     };
+    let (catalog, database) = (cx.catalog(), cx.database());
+    let path = cx.session.search_path(&catalog);
+    found.extend(functions::extensions::visible(&catalog, database, &path, &names).iter().map(|(_, f)| f.args));
     let name = names.last().cloned().unwrap_or_default();
     if function.args_unspecified {
         return match found.len() {

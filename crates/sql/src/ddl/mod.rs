@@ -75,7 +75,8 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
         Node::CreateStmt(stmt) => create_table::create_table(&mut cx, stmt).await?,
         Node::IndexStmt(stmt) => index::create_index(&mut cx, stmt).await?,
         Node::ReindexStmt(stmt) => index::reindex(&mut cx, stmt).await?,
-        Node::CreateExtensionStmt(stmt) => extension::create(&mut cx, stmt)?,
+        Node::CreateExtensionStmt(stmt) => extension::create(&mut cx, stmt).await?,
+        Node::AlterExtensionStmt(stmt) => extension::alter(&mut cx, stmt).await?,
         Node::DropStmt(stmt) => drop::drop_objects(&mut cx, stmt).await?,
         Node::AlterTableStmt(stmt) => {
             owner::change_in(&mut cx, stmt).await?;

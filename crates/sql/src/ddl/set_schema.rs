@@ -10,6 +10,7 @@ use super::{Cx, rights};
 pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) -> Result<&'static str> {
     let tag = match stmt.objectType {
         ObjectType::OBJECT_TYPE | ObjectType::OBJECT_DOMAIN => return move_type(cx, stmt).await,
+        ObjectType::OBJECT_EXTENSION => return super::extension::set_schema(cx, stmt).await,
         ObjectType::OBJECT_TABLE => "ALTER TABLE",
         ObjectType::OBJECT_SEQUENCE => "ALTER SEQUENCE",
         ObjectType::OBJECT_VIEW => "ALTER VIEW",

@@ -17,7 +17,7 @@ use base::{Error, Oid, Result, SqlState};
 use types::oid::*;
 use types::{Array, Datum, Numeric};
 
-use super::{EvalContext, all_aggregates, all_functions, all_set_functions, weight};
+use super::{EvalContext, all_aggregates, all_functions, all_set_functions, extensions, weight};
 use crate::index_code::nobody;
 use crate::session::Settings;
 
@@ -336,7 +336,8 @@ fn kinds(args: &[Oid]) -> usize {
 
 fn functions(trial: &mut Trial, values: &Values, cx: &dyn EvalContext) {
     // Names with a blank are the binder's own.
-    for function in all_functions().filter(|function| !function.name.contains(' ')) {
+    let built_in = all_functions().filter(|function| !function.name.contains(' '));
+    for function in built_in.chain(extensions::all().map(|(_, function)| function)) {
         for kind in 0..kinds(function.args) {
             for mask in masks(function.args) {
                 let args = values.arguments(function.args, kind, mask);
@@ -344,6 +345,23 @@ fn functions(trial: &mut Trial, values: &Values, cx: &dyn EvalContext) {
                 let bytes = args.iter().map(weight).sum();
                 trial.call(name, bytes, weight, || (function.eval)(cx, &args));
             }
+        }
+    }
+}
+
+/// Functions that do nothing unless their last argument says how.
+fn algorithms(trial: &mut Trial, values: &Values, cx: &dyn EvalContext) {
+    const WORDS: [&str; 8] =
+        ["md5", "sha1", "sha512", "aes", "aes-ecb", "bf/pad:none", "$1$abcdefgh", "$2a$04$abcdefghijklmnopqrstuu"];
+    for (_, function) in extensions::all().filter(|(_, function)| function.args.len() > 1) {
+        for (word, mask) in WORDS.iter().flat_map(|word| masks(function.args).map(move |mask| (word, mask))) {
+            let mut args = values.arguments(function.args, 0, mask);
+            if let Some(last @ Datum::Text(_)) = args.last_mut() {
+                *last = Datum::text(word);
+            }
+            let name = || format!("{} ({}), {word}, arguments {mask}", function.name, function.oid);
+            let bytes = args.iter().map(weight).sum();
+            trial.call(name, bytes, weight, || (function.eval)(cx, &args));
         }
     }
 }
@@ -455,6 +473,7 @@ fn no_entry_works_for_long_without_a_look() {
     let mut trial = Trial { only, looks, nanos_max, is_timed, faults: Vec::new(), calls: 0 };
     let cx = nobody();
     functions(&mut trial, &values, &cx);
+    algorithms(&mut trial, &values, &cx);
     sets(&mut trial, &values, &cx);
     aggregates(&mut trial, &values, &cx);
     conversions(&mut trial, &values, &cx);

@@ -194,6 +194,7 @@ pub fn argument_names_of(oid: u32) -> &'static [&'static str] {
         4005..=4009 | 9564..=9578 | 1177 | 1179 | 1180 | 2023 | 2030 => &["target", "path", "vars", "silent"],
         5054 | 9579 => &["jsonb_in", "path", "replacement", "create_if_missing", "null_value_treatment"],
         1268 => &["str", "strict"],
+        15_008 | 15_010 => &["namespace", "name"],
         _ => &[],
     }
 }

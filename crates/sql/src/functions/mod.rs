@@ -12,6 +12,7 @@ mod casts;
 mod comparison;
 mod datetime;
 mod entry;
+pub mod extensions;
 mod format;
 mod json;
 mod math;

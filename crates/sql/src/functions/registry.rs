@@ -100,9 +100,10 @@ pub fn function(name: &str, args: &[Oid]) -> Option<&'static Function> {
     functions_named(name).iter().copied().find(|f| f.args == args)
 }
 
-/// A scalar function by OID.
+/// A scalar function by OID, those of extensions among them.
 pub fn function_by_oid(oid: u32) -> Option<&'static Function> {
-    REGISTRY.functions_by_oid.get(&oid).copied()
+    let of_extension = || super::extensions::function_by_oid(oid).map(|(_, function)| function);
+    REGISTRY.functions_by_oid.get(&oid).copied().or_else(of_extension)
 }
 
 /// Operators of a symbol.

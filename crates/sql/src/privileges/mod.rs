@@ -95,6 +95,7 @@ pub fn owner_of(catalog: &Catalog, object: &CatalogObject) -> Option<Oid> {
         CatalogObject::Schema(o) => Some(o.owner),
         CatalogObject::Database(o) => Some(o.owner),
         CatalogObject::Type(o) => Some(o.owner),
+        CatalogObject::Extension(o) => Some(o.owner),
         CatalogObject::Index(o) => catalog.table(o.table).map(|t| t.owner),
         _ => None,
     }
@@ -109,6 +110,7 @@ pub fn with_owner(object: &CatalogObject, owner: Oid) -> Option<CatalogObject> {
         CatalogObject::Schema(o) => o.owner = owner,
         CatalogObject::Database(o) => o.owner = owner,
         CatalogObject::Type(o) => o.owner = owner,
+        CatalogObject::Extension(o) => o.owner = owner,
         _ => return None,
     }
     Some(object)
@@ -224,6 +226,7 @@ pub fn require_owner(catalog: &Catalog, who: Who, object: &CatalogObject) -> Res
 pub fn noun(object: &CatalogObject) -> &'static str {
     match object {
         CatalogObject::Index(_) => "index",
+        CatalogObject::Extension(_) => "extension",
         CatalogObject::Table(table) => table_noun(table),
         object => class_of(object).map_or("object", Class::name),
     }

@@ -96,7 +96,8 @@ fn change(catalog: &Catalog, before: Option<&CatalogObject>, after: Option<&Cata
                 What::New
             }
         }
-        CatalogObject::Schema(_) => What::Schema,
+        // Any name may be one of its functions'.
+        CatalogObject::Schema(_) | CatalogObject::Extension(_) => What::Schema,
         _ if before.is_some() => What::Anything,
         _ => What::New,
     };

@@ -13,7 +13,7 @@ use types::{Datum, oid};
 
 use crate::bind::{self, BindContext};
 use crate::ddl::quote_name;
-use crate::functions::{self, EvalContext, Function};
+use crate::functions::{self, EvalContext, Function, extensions};
 use crate::ir::{AnyAllSource, CastKind, Expr, Query, Ty};
 
 /// A column's default as it is shown.
@@ -541,7 +541,11 @@ impl<'a> Writer<'a> {
             }
             // The text form of what has a name in the catalog is a cast.
             ("regout", [arg]) => self.cast(arg, ty),
-            _ => self.listed(&format!("{}(", quote_name(function.name)), args, ")"),
+            _ => {
+                let (catalog, identity) = (self.cx.catalog(), self.cx.identity());
+                let name = extensions::shown_name(&catalog, identity.database_oid, &identity.search_path, function);
+                self.listed(&format!("{name}("), args, ")")
+            }
         }
     }
 

@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Oid, Result, work};
 use engine_api::{
-    Catalog, CatalogObject, ColumnDesc, ConstraintKind, Expression, Reference, TableDesc, TableKind, TypeDesc, TypeKind,
+    Catalog, CatalogObject, ColumnDesc, ConstraintKind, Expression, ExtensionDesc, Reference, TableDesc, TableKind,
+    TypeDesc, TypeKind,
 };
 use types::Datum;
 
 use super::relations::{shown_default, tables_of};
 use super::{Rows, SystemRelation, oid, row, text};
-use crate::functions::EvalContext;
+use crate::functions::{EvalContext, extensions};
 
 /// OID of `pg_class`.
 pub(crate) const CLASS: u32 = 1259;
@@ -25,6 +26,10 @@ pub(crate) const CONSTRAINT: u32 = 2606;
 pub(crate) const NAMESPACE: u32 = 2615;
 /// OID of `pg_type`.
 pub(crate) const TYPE: u32 = 1247;
+/// OID of `pg_proc`.
+pub(crate) const PROC: u32 = 1255;
+/// OID of `pg_extension`.
+pub(crate) const EXTENSION: u32 = 3079;
 /// OID of `pg_rewrite`.
 pub(crate) const REWRITE: u32 = 2618;
 
@@ -104,6 +109,9 @@ pub(crate) fn edges(catalog: &Catalog, database: Oid) -> Result<Vec<Edge>> {
                 made.for_each(|c| edges.add((CLASS, table.oid, c.number), (TYPE, c.type_oid, 0), "n"));
             }
             CatalogObject::Type(desc) if edges.has(catalog, desc.schema) => made_type(&mut edges, catalog, desc),
+            CatalogObject::Extension(extension) if extension.database == database => {
+                made_extension(&mut edges, extension)
+            }
             _ => {}
         }
     }
@@ -146,6 +154,16 @@ fn made_type(edges: &mut Edges, catalog: &Catalog, desc: &TypeDesc) {
     }
 }
 
+/// An extension, and its functions.
+fn made_extension(edges: &mut Edges, desc: &ExtensionDesc) {
+    let own = (EXTENSION, desc.oid, 0);
+    edges.add(own, (NAMESPACE, desc.schema, 0), "n");
+    for function in extensions::named(&desc.name).into_iter().flat_map(|extension| extension.functions) {
+        edges.add((PROC, Oid(function.oid), 0), (NAMESPACE, desc.schema, 0), "n");
+        edges.add((PROC, Oid(function.oid), 0), own, "e");
+    }
+}
+
 /// What has to be there for a reference. An array of labels needs the type of arrays.
 pub(crate) fn needed(catalog: &Catalog, reference: &Reference) -> Option<Oid> {
     match reference {
@@ -161,6 +179,7 @@ fn mentioned(edges: &mut Edges, catalog: &Catalog, from: End, expression: &Expre
         let end = match reference {
             Reference::Column(number) => ((CLASS, table, *number), own),
             Reference::Row {} => ((CLASS, table, 0), own),
+            Reference::Function { function, .. } => ((PROC, *function, 0), "n"),
             other => {
                 let Some(oid) = needed(catalog, other) else { continue };
                 let class = match catalog.get(oid).map(|o| &**o) {

@@ -88,6 +88,7 @@ fn own_comment(catalog: &Catalog, object: Oid) -> Option<(Arc<str>, &'static str
         Some(CatalogObject::Sequence(sequence)) => sequence.comment.clone().map(|text| (text, "pg_class")),
         Some(CatalogObject::Database(database)) => database.comment.clone().map(|text| (text, "pg_database")),
         Some(CatalogObject::Type(ty)) => ty.comment.clone().map(|text| (text, "pg_type")),
+        Some(CatalogObject::Extension(extension)) => extension.comment.clone().map(|text| (text, "pg_extension")),
         Some(CatalogObject::Role(role)) => role.comment.clone().map(|text| (text, "pg_authid")),
         Some(_) => None,
         None => {
@@ -159,6 +160,7 @@ pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     for object in catalog.walk() {
         let here = match &**object {
             CatalogObject::Schema(schema) => schema.database == cx.identity().database_oid,
+            CatalogObject::Extension(extension) => extension.database == cx.identity().database_oid,
             CatalogObject::Index(_) | CatalogObject::Sequence(_) | CatalogObject::Type(_) => {
                 in_database(&catalog, object.namespace().1, cx)
             }
@@ -168,6 +170,7 @@ pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             let class = match of {
                 "pg_class" => CLASS,
                 "pg_type" => TYPE,
+                "pg_extension" => super::depend::EXTENSION,
                 _ => NAMESPACE,
             };
             rows.push(one(object.oid(), class, 0, comment));

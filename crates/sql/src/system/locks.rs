@@ -60,6 +60,7 @@ fn class_of(object: &CatalogObject) -> Option<(u32, bool)> {
         CatalogObject::Role(_) => Some((1260, true)),
         CatalogObject::Database(_) => Some((1262, true)),
         CatalogObject::Privileges(_) => Some((826, false)),
+        CatalogObject::Extension(_) => Some((3079, false)),
     }
 }
 

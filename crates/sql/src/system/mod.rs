@@ -51,7 +51,7 @@ pub use deparse::{
     view_is_writable, view_text,
 };
 pub(crate) use descriptions::comment;
-pub(crate) use extensions::is_extension;
+pub(crate) use extensions::is_always_there;
 pub(crate) use procedures::{function_arguments, function_name, functions_named};
 
 /// A relation computed from the catalog.

@@ -9,7 +9,7 @@ use super::internal_functions::{INTERNAL_FUNCTIONS, internal_function, internal_
 use super::operator_facts::operator_facts;
 use super::relations::oid_array;
 use super::{Rows, SystemRelation, oid, row, text};
-use crate::functions::{self, CastContext, EvalContext, Volatility};
+use crate::functions::{self, CastContext, EvalContext, Volatility, extensions};
 
 /// The numbers of all functions of a name, of any kind.
 pub(crate) fn functions_named(name: &str) -> Vec<u32> {
@@ -46,6 +46,7 @@ pub(crate) fn function_arguments(number: u32) -> Option<Vec<u32>> {
 /// What pg_proc says of a function.
 struct Procedure<'a> {
     oid: u32,
+    schema: Oid,
     name: &'a str,
     kind: &'a str,
     args: Vec<u32>,
@@ -95,7 +96,7 @@ fn procedure(rel: &SystemRelation, p: Procedure<'_>) -> Vec<Datum> {
     let mut values = vec![
         ("oid", Datum::Oid(p.oid)),
         ("proname", text(p.name)),
-        ("pronamespace", oid(oids::SCHEMA_PG_CATALOG)),
+        ("pronamespace", oid(p.schema)),
         ("proowner", oid(oids::ROLE_POSTGRES)),
         ("prolang", Datum::Oid(12)),
         ("procost", Datum::Float4(1.0)),
@@ -133,10 +134,14 @@ fn is_callable(name: &str) -> bool {
     !name.is_empty() && !name.contains(' ')
 }
 
-pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+pub(super) fn procedures(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let (catalog, database) = (cx.catalog(), cx.identity().database_oid);
     let numbers = |args: &[Oid]| args.iter().map(|a| a.0).collect::<Vec<u32>>();
     let mut rows = Vec::new();
-    for f in functions::all_functions().filter(|f| is_callable(f.name)) {
+    let built_in = functions::all_functions().filter(|f| is_callable(f.name)).map(|f| (oids::SCHEMA_PG_CATALOG, f));
+    let of_extensions = extensions::all()
+        .filter_map(|(extension, function)| Some((catalog.extension(database, extension.name)?.schema, function)));
+    for (schema, f) in built_in.chain(of_extensions) {
         let volatility = match f.volatility {
             Volatility::Immutable => "i",
             Volatility::Stable => "s",
@@ -146,6 +151,7 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
             rel,
             Procedure {
                 oid: f.oid,
+                schema,
                 name: f.name,
                 kind: "f",
                 args: numbers(f.args),
@@ -170,6 +176,7 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
             rel,
             Procedure {
                 oid: a.oid,
+                schema: oids::SCHEMA_PG_CATALOG,
                 name: a.name,
                 kind: "a",
                 args: numbers(a.args),
@@ -193,6 +200,7 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
             rel,
             Procedure {
                 oid: s.oid,
+                schema: oids::SCHEMA_PG_CATALOG,
                 name: s.name,
                 kind: "f",
                 args: numbers(s.args),
@@ -212,6 +220,7 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
             rel,
             Procedure {
                 oid: f.oid,
+                schema: oids::SCHEMA_PG_CATALOG,
                 name: f.name,
                 kind: "f",
                 args: f.args.to_vec(),

@@ -6,7 +6,7 @@ use engine_api::{CatalogObject, Expression, TypeDesc, TypeKind};
 use types::{Datum, type_info};
 
 use super::super::entry::{mismatch, oid_of, text_of};
-use super::super::{EvalContext, all_aggregates, all_set_functions, function_by_oid};
+use super::super::{EvalContext, all_aggregates, all_set_functions, argument_names_of, extensions, function_by_oid};
 use super::names;
 use crate::system;
 
@@ -143,8 +143,11 @@ pub(in crate::functions) fn regnamespace_out(cx: &dyn EvalContext, args: &[Datum
     reg_text(args, |oid| cx.catalog().get(oid).map(|object| crate::ddl::quote_name(object.name())))
 }
 
-pub(in crate::functions) fn regproc_out(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+pub(in crate::functions) fn regproc_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     reg_text(args, |oid| {
+        if extensions::function_by_oid(oid.0).is_some() {
+            return super::regnames::function_text(cx, oid.0);
+        }
         let name = system::function_name(oid.0)?;
         let quoted = crate::ddl::quote_name(name);
         // A name that several functions have does not say which is meant; PostgreSQL shows its schema then.
@@ -251,8 +254,14 @@ pub(super) fn function_result(_: &dyn EvalContext, args: &[Datum]) -> Result<Dat
 }
 
 pub(super) fn function_arguments(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let Some((types, variadic, ..)) = signature(oid_of(args, 0)?) else { return Ok(Datum::Null) };
+    let oid = oid_of(args, 0)?;
+    let Some((types, variadic, ..)) = signature(oid) else { return Ok(Datum::Null) };
     let mut names: Vec<String> = types.iter().map(|&t| types::format_type(t, -1)).collect();
+    // Of functions that are built in, defaults would have to be shown beside them.
+    if extensions::function_by_oid(oid.0).is_some() {
+        let said = argument_names_of(oid.0);
+        names.iter_mut().zip(said).for_each(|(shown, name)| *shown = format!("{name} {shown}"));
+    }
     if variadic && let Some(last) = names.last_mut() {
         last.insert_str(0, "VARIADIC ");
     }
@@ -260,7 +269,7 @@ pub(super) fn function_arguments(_: &dyn EvalContext, args: &[Datum]) -> Result<
 }
 
 /// `CREATE OR REPLACE FUNCTION …` of a function that is built in.
-pub(super) fn function_definition(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+pub(super) fn function_definition(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     use super::super::Volatility;
     let oid = oid_of(args, 0)?;
     let Some((types, variadic, ret, set)) = signature(oid) else { return Ok(Datum::Null) };
@@ -280,9 +289,12 @@ pub(super) fn function_definition(_: &dyn EvalContext, args: &[Datum]) -> Result
         _ => " IMMUTABLE",
     };
     let strict = if function.is_none_or(|f| f.strict) { " STRICT" } else { "" };
+    let (catalog, database) = (cx.catalog(), cx.identity().database_oid);
+    let schema = extensions::installed(&catalog, database, oid.0).and_then(|extension| catalog.get(extension.schema));
     Ok(Datum::from(format!(
-        "CREATE OR REPLACE FUNCTION pg_catalog.{}({})\n RETURNS {}{}\n LANGUAGE internal\n{volatility} PARALLEL SAFE{strict}\nAS \
+        "CREATE OR REPLACE FUNCTION {}.{}({})\n RETURNS {}{}\n LANGUAGE internal\n{volatility} PARALLEL SAFE{strict}\nAS \
          $function${name}$function$\n",
+        schema.map_or_else(|| "pg_catalog".to_string(), |schema| crate::ddl::quote_name(schema.name())),
         crate::ddl::quote_name(name),
         shown.join(", "),
         if set { "SETOF " } else { "" },

@@ -8,7 +8,7 @@ use rupg_sql::nodes::{Node, TypeName};
 use types::{Datum, oid};
 
 use super::super::entry::{oid_of, text_of};
-use super::super::{EvalContext, Operator, all_operators, split_name};
+use super::super::{EvalContext, Operator, all_operators, extensions, split_name};
 use super::names;
 use crate::collation;
 use crate::ddl::quote_name;
@@ -171,6 +171,25 @@ fn find_type(cx: &dyn EvalContext, text: &str) -> Result<Found> {
     }
 }
 
+/// The functions of extensions that a name may mean.
+fn of_extensions(cx: &dyn EvalContext, parts: &[String]) -> Vec<u32> {
+    let (catalog, identity) = (cx.catalog(), cx.identity());
+    let found = extensions::visible(&catalog, identity.database_oid, &identity.search_path, parts);
+    found.iter().map(|(_, function)| function.oid).collect()
+}
+
+/// A function's name, with its schema if that has to be said.
+pub(super) fn function_text(cx: &dyn EvalContext, number: u32) -> Option<String> {
+    match extensions::function_by_oid(number) {
+        Some((_, function)) => {
+            let (catalog, identity) = (cx.catalog(), cx.identity());
+            extensions::installed(&catalog, identity.database_oid, number)?;
+            Some(extensions::shown_name(&catalog, identity.database_oid, &identity.search_path, function))
+        }
+        None => system::function_name(number).map(quote_name),
+    }
+}
+
 fn find_function(cx: &dyn EvalContext, text: &str) -> Result<Found> {
     let parts = split_name(text)?;
     let missing = || Error::new(SqlState::UNDEFINED_FUNCTION, format!("function \"{text}\" does not exist"));
@@ -178,7 +197,9 @@ fn find_function(cx: &dyn EvalContext, text: &str) -> Result<Found> {
         Ok(name) => name,
         Err(no_schema) => return Ok(Found::Nothing(no_schema)),
     };
-    Ok(match name.map(system::functions_named).unwrap_or_default().as_slice() {
+    let mut all = name.map(system::functions_named).unwrap_or_default();
+    all.extend(of_extensions(cx, &parts));
+    Ok(match all.as_slice() {
         [] => Found::Nothing(missing()),
         [one] => Found::One(Oid(*one)),
         _ => {
@@ -251,7 +272,10 @@ fn find_procedure(cx: &dyn EvalContext, text: &str) -> Result<Found> {
     };
     let numbers: Vec<u32> = types.iter().flatten().map(|ty| ty.0).collect();
     let all = name.map(system::functions_named).unwrap_or_default();
-    let found = all.into_iter().find(|number| system::function_arguments(*number).is_some_and(|a| a == numbers));
+    let found = all
+        .into_iter()
+        .chain(of_extensions(cx, &parts))
+        .find(|number| system::function_arguments(*number).is_some_and(|a| a == numbers));
     Ok(one_or(found.map(Oid), || {
         Error::new(SqlState::UNDEFINED_FUNCTION, format!("function \"{text}\" does not exist"))
     }))
@@ -368,9 +392,9 @@ fn shown_type(cx: &dyn EvalContext, ty: Oid) -> String {
 
 pub(super) fn regprocedure_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     shown(args, "-", |number| {
-        let (name, types) = (system::function_name(number.0)?, system::function_arguments(number.0)?);
+        let (name, types) = (function_text(cx, number.0)?, system::function_arguments(number.0)?);
         let types: Vec<String> = types.iter().map(|ty| shown_type(cx, Oid(*ty))).collect();
-        Some(format!("{}({})", quote_name(name), types.join(",")))
+        Some(format!("{name}({})", types.join(",")))
     })
 }
 
