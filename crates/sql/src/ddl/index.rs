@@ -51,7 +51,7 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
                 let own = element.expr.as_ref().map_or_else(|| "expr".to_string(), function_name);
                 let name = free_name(&names, &own);
                 names.push(name.clone());
-                match expression(cx, &table, text, name)? {
+                match expression(cx, &table, element, text, name)? {
                     IndexKeyPart::Column(number) => number,
                     IndexKeyPart::Expression(expression) => {
                         expressions.push(expression);
@@ -161,12 +161,20 @@ enum IndexKeyPart {
     Expression(IndexExpression),
 }
 
-fn expression(cx: &mut Cx<'_>, table: &TableDesc, text: &str, name: String) -> Result<IndexKeyPart> {
+fn expression(
+    cx: &mut Cx<'_>,
+    table: &TableDesc,
+    element: &IndexElem,
+    text: &str,
+    name: String,
+) -> Result<IndexKeyPart> {
     let written = Expression::from(text);
     let found = cx.session.bind_stored(|binder| bind_own_index_expression(&written, table, binder));
     match found.map_err(|e| cx.place(e, text, true))? {
         Some(Expr::Column(column)) if column.level == 0 => return Ok(IndexKeyPart::Column(column.column as i16 + 1)),
+        // A literal that has no type.
         None => {
+            index_collation(cx, table, element, (0, None), types::oid::UNKNOWN)?;
             return Err(operator_classes::no_default("unknown", "btree"));
         }
         _ => {}

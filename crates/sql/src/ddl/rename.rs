@@ -36,8 +36,11 @@ pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'stati
         }
         return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
-    let of_column = stmt.renameType == T::OBJECT_COLUMN;
-    check_kind(&object, if of_column { stmt.relationType } else { stmt.renameType })?;
+    match stmt.renameType {
+        // As in PostgreSQL, any of these statements renames the columns of any relation that has them.
+        T::OBJECT_COLUMN => check_has_columns(&object)?,
+        kind => check_kind(&object, kind)?,
+    }
     let locked = match &*object {
         CatalogObject::Index(index) => index.table,
         object => object.oid(),
@@ -57,6 +60,18 @@ fn tag_of(kind: ObjectType) -> &'static str {
         ObjectType::OBJECT_VIEW => "ALTER VIEW",
         ObjectType::OBJECT_MATVIEW => "ALTER MATERIALIZED VIEW",
         _ => "ALTER TABLE",
+    }
+}
+
+fn check_has_columns(object: &CatalogObject) -> Result<()> {
+    match object {
+        CatalogObject::Sequence(sequence) => {
+            let message = format!("cannot rename columns of relation \"{}\"", sequence.name);
+            Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)
+                .detail("This operation is not supported for sequences."))
+        }
+        CatalogObject::Index(_) => Err(Error::unsupported("renaming a column of an index is not supported")),
+        _ => Ok(()),
     }
 }
 

@@ -128,9 +128,12 @@ fn list(
     wanted: Option<(&[WantedColumn], bool)>,
 ) -> Result<Joined> {
     let mut parts = Vec::new();
+    // As in PostgreSQL, what is said of a join is tested before what is said of its result: it may spare that from errors.
+    let mut of_joins = Vec::new();
     for from in from {
-        flatten(from, &mut parts, conjuncts);
+        flatten(from, &mut parts, &mut of_joins);
     }
+    conjuncts.splice(0..0, of_joins);
     if parts.is_empty() {
         let mut joined = Joined { node: Node::OneRow, mask: 0, rows: 1.0, cost: 0.0, ordered: false };
         add_filter(level, &mut joined, conjuncts)?;

@@ -188,19 +188,36 @@ fn merge_from(query: &mut Query) -> bool {
         let Some((rel, inner)) = rels.into_iter().find_map(|rel| Some((rel, mergeable(query, rel)?))) else {
             return merged;
         };
-        let instead = merge(query, rel, inner);
-        query.from.iter_mut().for_each(|item| replace_rel(item, rel, &instead));
+        let (instead, filter) = merge(query, rel, inner);
+        // As in PostgreSQL, what is within is tested first, then the conditions of joins around it.
+        let mut of_joins = filter.is_some().then(Vec::new);
+        for item in &mut query.from {
+            replace_rel(item, rel, &instead, &mut of_joins);
+        }
+        let first = of_joins.into_iter().flatten().fold(filter, |all, on| conjunction(all, Some(on)));
+        query.filter = conjunction(first, query.filter.take());
         merged = true;
     }
 }
 
-fn replace_rel(item: &mut From, rel: usize, instead: &From) {
+/// Puts something in the place of a relation; whether it was there. The conditions of the inner joins around it go to `of_joins`, from
+/// the innermost on, if that is asked for.
+fn replace_rel(item: &mut From, rel: usize, instead: &From, of_joins: &mut Option<Vec<Expr>>) -> bool {
     match item {
-        From::Rel(r) if *r == rel => *item = instead.clone(),
-        From::Rel(_) => {}
-        From::Join { left, right, .. } => {
-            replace_rel(left, rel, instead);
-            replace_rel(right, rel, instead);
+        From::Rel(r) if *r == rel => {
+            *item = instead.clone();
+            true
+        }
+        From::Rel(_) => false,
+        From::Join { kind, left, right, on } => {
+            let is_within = replace_rel(left, rel, instead, of_joins) || replace_rel(right, rel, instead, of_joins);
+            if is_within
+                && *kind == JoinKind::Inner
+                && let Some(of_joins) = of_joins
+            {
+                of_joins.extend(on.take());
+            }
+            is_within
         }
     }
 }
@@ -258,8 +275,8 @@ fn distinct_columns(query: &Query) -> bool {
     })
 }
 
-/// Puts the tables of `inner` in the place of `rel`. Answers what stands in FROM for it.
-fn merge(query: &mut Query, rel: usize, mut inner: Query) -> From {
+/// Puts the tables of `inner` in the place of `rel`. Answers what stands in FROM for it, and its conditions.
+fn merge(query: &mut Query, rel: usize, mut inner: Query) -> (From, Option<Expr>) {
     if let Some(better) = better(&inner, false).filter(|better| query.rels.len() + better.rels.len() <= RELS_MAX) {
         inner = better;
     }
@@ -276,8 +293,7 @@ fn merge(query: &mut Query, rel: usize, mut inner: Query) -> From {
         }
     };
     walk_query_mut(query, 0, replace);
-    query.filter = conjunction(query.filter.take(), inner.filter);
-    joined(inner.from).expect("a plain query has a FROM")
+    (joined(inner.from).expect("a plain query has a FROM"), inner.filter)
 }
 
 fn conjunction(a: Option<Expr>, b: Option<Expr>) -> Option<Expr> {

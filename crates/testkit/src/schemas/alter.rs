@@ -137,6 +137,22 @@ impl Writer<'_> {
         })
     }
 
+    /// A statement about one of the extensions whose functions expressions call.
+    pub(super) fn extension(&mut self) -> String {
+        let name = self.pick(&["pgcrypto", "pgcrypto", "\"uuid-ossp\""]);
+        let place = self.place();
+        if !self.schema.extensions.iter().any(|(known, _)| known == name) {
+            let schema = if self.one_in(2) { format!(" SCHEMA {place}") } else { String::new() };
+            return format!("CREATE EXTENSION {name}{schema}");
+        }
+        match self.below(6) {
+            0 => format!("CREATE EXTENSION IF NOT EXISTS {name} SCHEMA {place}"),
+            1 => format!("DROP EXTENSION {name}{}", self.behaviour()),
+            2 => format!("COMMENT ON EXTENSION {name} IS {}", self.pick(&["'one'", "NULL"])),
+            _ => format!("ALTER EXTENSION {name} SET SCHEMA {place}"),
+        }
+    }
+
     pub(super) fn alter_table(&mut self) -> Option<String> {
         let table = self.relation("r")?;
         let count = if self.one_in(4) { 2 } else { 1 };

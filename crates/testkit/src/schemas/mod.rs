@@ -1,4 +1,4 @@
-//! Random definitions – schemas, tables, constraints, indexes, views, sequences, enums, domains – that refer to each other in every way, and statements
+//! Random definitions – schemas, tables, constraints, indexes, views, sequences, enums, domains, extensions – that refer to each other in every way, and statements
 //! that rename, move, alter and drop them.
 //!
 //! Responsible for: the next statement, chosen from what there is ([`step`]); what there is ([`Schema`]); questions whose answers say all that servers
@@ -122,7 +122,8 @@ impl Writer<'_> {
             91..=93 => self.alter_type(),
             94..=95 => self.comment(),
             96 => self.alter_view(),
-            97..=98 => Some(self.search_path()),
+            97 => Some(self.search_path()),
+            98..=99 => Some(self.extension()),
             _ => None,
         }
     }

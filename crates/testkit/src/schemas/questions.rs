@@ -27,12 +27,15 @@ const TYPES: &str = "SELECT t.oid::regtype::text, typtype, format_type(typbasety
 
 const LABELS: &str = "SELECT enumtypid::regtype::text, enumsortorder, enumlabel FROM pg_enum";
 
-const COMMENTS: &str = "SELECT classoid::regclass::text, coalesce(relname, conname, typname, nspname), objsubid, description FROM pg_description d \
+const EXTENSIONS: &str = "SELECT extname, extnamespace::regnamespace::text, extowner::regrole::text, extrelocatable, extversion FROM pg_extension";
+
+const COMMENTS: &str = "SELECT classoid::regclass::text, coalesce(relname, conname, typname, nspname, extname), objsubid, description FROM pg_description d \
      LEFT JOIN pg_class c ON classoid = 'pg_class'::regclass AND c.oid = objoid AND c.oid >= 16384 \
      LEFT JOIN pg_constraint k ON classoid = 'pg_constraint'::regclass AND k.oid = objoid AND k.oid >= 16384 \
      LEFT JOIN pg_type t ON classoid = 'pg_type'::regclass AND t.oid = objoid AND t.oid >= 16384 \
      LEFT JOIN pg_namespace n ON classoid = 'pg_namespace'::regclass AND n.oid = objoid AND nspname !~ '^pg_' \
-     WHERE coalesce(relname, conname, typname, nspname) IS NOT NULL AND description <> 'standard public schema'";
+     LEFT JOIN pg_extension e ON classoid = 'pg_extension'::regclass AND e.oid = objoid AND extname <> 'plpgsql' \
+     WHERE coalesce(relname, conname, typname, nspname, extname) IS NOT NULL AND description <> 'standard public schema'";
 
 const PRETTY: &str = "SELECT adrelid::regclass::text, adnum::text, pg_get_expr(adbin, adrelid, true) FROM pg_attrdef \
      UNION ALL SELECT conrelid::regclass::text, conname, pg_get_constraintdef(c.oid, true) FROM pg_constraint c WHERE c.oid >= 16384 \
@@ -51,6 +54,9 @@ const DEPENDENCIES: &str = "WITH named (class, object, name) AS ( \
        UNION ALL SELECT 'pg_type'::regclass, t.oid, 'type ' || t.oid::regtype::text FROM pg_type t JOIN pg_type e ON e.oid = t.typelem AND t.typcategory = 'A' \
          WHERE e.oid >= 16384 AND e.typtype IN ('d', 'e') \
        UNION ALL SELECT 'pg_namespace'::regclass, oid, 'schema ' || oid::regnamespace::text FROM pg_namespace WHERE oid >= 2200 AND nspname !~ '^(pg_|information_schema)' \
+       UNION ALL SELECT 'pg_extension'::regclass, oid, 'extension ' || extname FROM pg_extension WHERE extname <> 'plpgsql' \
+       UNION ALL SELECT 'pg_proc'::regclass, p.oid, 'function ' || p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace \
+         WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' AND proname <> 'pgp_armor_headers' \
        UNION ALL SELECT 'pg_rewrite'::regclass, oid, 'rule of ' || ev_class::regclass::text FROM pg_rewrite) \
      SELECT DISTINCT a.name, objsubid, b.name, refobjsubid, deptype FROM pg_depend \
      JOIN named a ON a.class = classid AND a.object = objid JOIN named b ON b.class = refclassid AND b.object = refobjid";
@@ -59,7 +65,7 @@ const DEPENDENCIES: &str = "WITH named (class, object, name) AS ( \
 /// step: what servers keep does not become the same by itself.
 pub fn questions(step: u64) -> Vec<(&'static str, &'static str)> {
     match step % 3 {
-        0 => vec![("columns", COLUMNS), ("sequences", SEQUENCES), ("labels", LABELS)],
+        0 => vec![("columns", COLUMNS), ("sequences", SEQUENCES), ("labels", LABELS), ("extensions", EXTENSIONS)],
         1 => vec![("constraints", CONSTRAINTS), ("indexes", INDEXES), ("types", TYPES)],
         _ => vec![("views", VIEWS), ("pg_depend", DEPENDENCIES)],
     }

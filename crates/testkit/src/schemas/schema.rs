@@ -98,6 +98,8 @@ pub struct Schema {
     pub constraints: Vec<Constraint>,
     /// Types.
     pub types: Vec<Made>,
+    /// Extensions that a statement made, with their schemas.
+    pub extensions: Vec<(String, String)>,
 }
 
 const SCHEMAS: &str = "SELECT quote_ident(nspname) FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1";
@@ -118,6 +120,8 @@ const TYPES: &str = "SELECT quote_ident(nspname), quote_ident(typname), typtype 
      (SELECT string_agg(quote_literal(enumlabel), '|' ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid IN (t.oid, t.typbasetype)) \
      FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace \
      WHERE typtype IN ('d', 'e') AND nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1, 2";
+
+const EXTENSIONS: &str = "SELECT quote_ident(extname), quote_ident(nspname) FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname <> 'plpgsql' ORDER BY 1";
 
 impl Schema {
     /// Asks PostgreSQL what there is; `connection` has an empty search path.
@@ -159,6 +163,10 @@ impl Schema {
                 family: family(category),
                 labels: labels.split('|').filter(|l| !l.is_empty()).map(str::to_owned).collect(),
             });
+        }
+        for row in rows(connection, EXTENSIONS) {
+            let [name, in_schema] = row.as_slice() else { continue };
+            schema.extensions.push((name.clone(), in_schema.clone()));
         }
         schema
     }

@@ -166,6 +166,7 @@ impl Writer<'_> {
                 format!("({left} || {right})")
             }
             2 => match self.column_of(names, Family::Text) {
+                Some(column) if self.one_in(2) => self.digest(&column),
                 Some(column) => format!("upper({column})"),
                 None => format!("md5({})", self.value(names, Family::Text, depth)),
             },
@@ -182,6 +183,23 @@ impl Writer<'_> {
                 }
                 None => self.value(names, Family::Text, 0),
             },
+        }
+    }
+
+    /// A call of an extension's function, if there is one.
+    fn digest(&mut self, text: &str) -> String {
+        let extensions = self.schema.extensions.clone();
+        match self.any(&extensions) {
+            Some((name, schema)) if name == "pgcrypto" => {
+                let function = self.qualified(&schema, "digest");
+                format!("encode({function}({text}, 'md5'), 'hex')")
+            }
+            Some((_, schema)) => {
+                let (function, space) =
+                    (self.qualified(&schema, "uuid_generate_v5"), self.qualified(&schema, "uuid_ns_url"));
+                format!("{function}({space}(), {text})::text")
+            }
+            None => format!("upper({text})"),
         }
     }
 
