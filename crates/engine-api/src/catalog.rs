@@ -565,6 +565,9 @@ pub struct DomainDesc {
     pub not_null: bool,
     /// DEFAULT
     pub default: Option<Expression>,
+    /// Without a default it has none, whatever the domain below has. Domains of earlier servers have that of the domain below.
+    #[serde(default)]
+    pub default_is_own: bool,
     /// CHECK constraints.
     pub checks: Vec<DomainCheck>,
     /// COLLATE, if that is not the collation that the type below has: the number in `pg_collation`.

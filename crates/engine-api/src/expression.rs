@@ -110,6 +110,16 @@ impl Expression {
         }
     }
 
+    /// Whether it is one reference and nothing else, but for parentheses.
+    pub fn is_reference_alone(&self) -> bool {
+        let Expression::Kept(parts) = self else { return false };
+        let is_empty = |part: &Part| match part {
+            Part::Text(text) => text.chars().all(|c| matches!(c, '(' | ')') || c.is_whitespace()),
+            Part::Name(_) => true,
+        };
+        parts.iter().all(is_empty) && parts.iter().filter(|part| matches!(part, Part::Name(_))).count() == 1
+    }
+
     /// What it refers to; nothing is known of one that is not kept.
     pub fn references(&self) -> impl Iterator<Item = &Reference> {
         let parts = match self {

@@ -87,6 +87,15 @@ pub(super) struct Assigned<'a> {
     pub(super) part: Option<&'a [Option<Node>]>,
 }
 
+impl Assigned<'_> {
+    /// Whether a value for the whole column is one of the column's domain.
+    fn is_of_domain(&self, value: &Expr) -> bool {
+        // Parameters of a domain are not tested when they come.
+        let is_param = matches!(value, Expr::Param(..));
+        self.own != self.ty.oid && self.part.is_none() && value.ty().oid == self.own && !is_param
+    }
+}
+
 /// What an UPDATE assigns to a column.
 enum Source<'a> {
     Node(&'a Node),
@@ -107,7 +116,9 @@ impl<'a> Binder<'a, '_> {
         self.scope().items.clear();
         let columns = self.insert_columns(&insert.cols, &written)?;
         let explicit = !insert.cols.is_empty();
+        let around_domains = std::mem::take(&mut self.of_domain);
         let (source, assigned) = self.insert_source(insert, &written, columns, explicit)?;
+        let mut known = std::mem::replace(&mut self.of_domain, around_domains);
         if let Some(through) = &written.through {
             self.through.used.inserted = assigned.iter().filter_map(|a| through.position(&a.name)).collect();
         }
@@ -130,7 +141,11 @@ impl<'a> Binder<'a, '_> {
             });
         }
         let on_conflict = match insert.onConflictClause.as_deref() {
-            Some(clause) => self.on_conflict(clause, &written, &mut rels)?,
+            Some(clause) => {
+                // The same tests are made of the row that is updated.
+                known.clear();
+                self.on_conflict(clause, &written, &mut rels)?
+            }
             None => None,
         };
         self.enter_target(&rels[..1], &written);
@@ -138,7 +153,7 @@ impl<'a> Binder<'a, '_> {
         let mut query = Query::default();
         let (returning, result) = self.returning(list.map(Vec::as_slice), &mut query)?;
         self.keep_system_columns(&mut rels);
-        let checks = self.checks(&table.desc)?;
+        let checks = self.checks(&table.desc, &known)?;
         let generated = generated(&table.desc, self.cx)?;
         let (ctes, view_checks) = (Vec::new(), written.view_checks());
         let (columns, through) = (from, std::mem::replace(&mut self.through, around));
@@ -322,6 +337,10 @@ impl<'a> Binder<'a, '_> {
         let width = bound.query.targets.iter().filter(|t| !t.junk).count();
         let columns = self.match_width(columns, width, explicit, |i| at.get(i).copied().unwrap_or(-1))?;
         columns.iter().try_for_each(|c| self.check_assignable(c, written, "insert into"))?;
+        let values = bound.query.targets.iter().filter(|t| !t.junk).zip(&columns);
+        let of_domain =
+            values.filter(|(value, column)| column.is_of_domain(&value.expr)).map(|(_, column)| column.index);
+        self.of_domain = of_domain.collect();
         self.assign_query(&mut bound, &columns)?;
         Ok((InsertSource::Query(Box::new(bound.query)), each_once(columns)))
     }
@@ -473,6 +492,8 @@ impl<'a> Binder<'a, '_> {
             && column.own != column.ty.oid
         {
             value.expr = self.decide_param(index, Ty::of(column.own), value.at)?;
+        } else if column.is_of_domain(&value.expr) {
+            self.of_domain.push(column.index);
         }
         self.assign(value, column.ty, &column.name)
     }
@@ -550,9 +571,9 @@ impl<'a> Binder<'a, '_> {
         }
     }
 
-    /// CHECK constraints over rel 0.
-    pub(super) fn checks(&mut self, desc: &TableDesc) -> Result<Vec<(String, Expr)>> {
-        let mut out = super::domain::row_checks(desc, self.cx)?;
+    /// CHECK constraints over rel 0, and what domains demand of all columns but those whose values are `known` to be of them.
+    pub(super) fn checks(&mut self, desc: &TableDesc, known: &[usize]) -> Result<Vec<(String, Expr)>> {
+        let mut out = super::domain::row_checks(desc, known, self.cx)?;
         for constraint in &desc.constraints {
             if let ConstraintKind::Check { expression } = &constraint.kind {
                 out.push((constraint.name.clone(), check_expression(expression, desc, self.cx)?));
@@ -848,12 +869,16 @@ impl<'a> Binder<'a, '_> {
         self.add_ctes(update.withClause.as_deref())?;
         let (written, mut query) = self.modified_rows(update.relation.as_deref(), &update.fromClause, "update")?;
         let table = Arc::clone(&written.table);
+        let around_domains = std::mem::take(&mut self.of_domain);
         let set = self.set_list(&update.targetList, &written)?;
+        let mut known = std::mem::replace(&mut self.of_domain, around_domains);
+        let stays = |at: &usize| table.desc.columns[*at].generated.is_none() && !set.iter().any(|(set, _)| set == at);
+        known.extend((0..table.desc.columns.len()).filter(stays));
         self.which_rows(update.whereClause.as_ref(), &written, &mut query)?;
         let list = update.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
         query.rels = std::mem::take(&mut self.scope().rels);
-        let checks = self.checks(&table.desc)?;
+        let checks = self.checks(&table.desc, &known)?;
         let generated = generated(&table.desc, self.cx)?;
         let view_checks = written.view_checks();
         let through = std::mem::replace(&mut self.through, around);

@@ -244,11 +244,15 @@ fn tested(value: Expr, ty: Oid, cx: &mut BindContext<'_>) -> Result<Option<Expr>
     Ok(Some(Expr::Call { function: internal("domain value")?, args, ty: of, location: -1 }))
 }
 
-/// What the domains of a table's columns demand of a row, over rel 0.
-pub(super) fn row_checks(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Vec<(String, Expr)>> {
+/// What the domains of a table's columns demand of a row, over rel 0. Columns whose values are `known` to be of their domains are left
+/// out.
+pub(super) fn row_checks(desc: &TableDesc, known: &[usize], cx: &mut BindContext<'_>) -> Result<Vec<(String, Expr)>> {
     let mut out = Vec::new();
     let made = |ty| user::is_domain(ty) || user::domain_element(ty).is_some();
     for (i, column) in desc.columns.iter().enumerate().filter(|(_, c)| !c.dropped && made(c.type_oid)) {
+        if known.contains(&i) {
+            continue;
+        }
         let (base, typmod) = user::base_type(column.type_oid, column.typmod);
         let value = Expr::Column(Column { level: 0, rel: 0, column: i, ty: Ty { oid: base, typmod } });
         if let Some(tested) = all_tested(value, column.type_oid, cx)? {
@@ -265,7 +269,9 @@ pub(super) fn row_checks(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<V
 
 /// The default that a column has from its type.
 pub(super) fn default_of(ty: Oid, cx: &BindContext<'_>) -> Option<Expression> {
-    chain(cx, ty).iter().filter_map(domain_of).find_map(|d| d.default.clone())
+    let chain = chain(cx, ty);
+    let mut domains = chain.iter().filter_map(domain_of);
+    domains.find(|domain| domain.default.is_some() || domain.default_is_own)?.default.clone()
 }
 
 impl Binder<'_, '_> {

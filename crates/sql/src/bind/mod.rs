@@ -180,6 +180,8 @@ struct Binder<'a, 'c> {
     inside: Option<Arc<TableDesc>>,
     /// Columns whose every value in VALUES is DEFAULT.
     defaulted: Vec<usize>,
+    /// Columns of a domain whose values have its type already: as in PostgreSQL, they are not tested again.
+    of_domain: Vec<usize>,
     /// WITH queries met so far.
     next_cte: usize,
     /// Deepest WITH query read by the one being bound.
@@ -221,6 +223,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             through: ir::ThroughViews::default(),
             inside: None,
             defaulted: Vec::new(),
+            of_domain: Vec::new(),
             next_cte: 0,
             cte_depth: 0,
             binding_ctes: Vec::new(),
@@ -422,7 +425,7 @@ pub fn bind_check(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>
 
 /// What a table and the domains of its columns demand of a row, over rel 0, by the names of the constraints.
 pub(crate) fn bind_checks(table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Vec<(String, Expr)>> {
-    let all = Binder::new(cx, "").checks(table)?;
+    let all = Binder::new(cx, "").checks(table, &[])?;
     Ok(all.into_iter().map(|(name, expr)| (name, finished(expr, cx))).collect())
 }
 

@@ -1,7 +1,5 @@
 //! ALTER TABLE.
 
-use std::collections::BTreeSet;
-
 use base::{Error, LayoutId, Result, SqlState};
 use engine_api::{CatalogObject, ColumnDesc, ConstraintKind, Expression, TableDesc, TableKind, TableLockMode};
 use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType, RangeVar};
@@ -491,22 +489,18 @@ async fn require_empty(cx: &mut Cx<'_>, table: &TableDesc, column: &str) -> Resu
     .column(column))
 }
 
-/// Drops a column with its type.
-pub(super) async fn drop_column_of_type(cx: &mut Cx<'_>, table: base::Oid, number: i16) -> Result<()> {
+/// Drops a column of which all that depends on it is known, and dropped elsewhere.
+pub(super) async fn drop_found_column(cx: &mut Cx<'_>, table: base::Oid, number: i16) -> Result<()> {
     let Some(desc) = cx.catalog().table(table).cloned() else { return Ok(()) };
-    let name = desc.columns[number as usize - 1].name.clone();
-    let cmd = AlterTableCmd { behavior: DropBehavior::DROP_CASCADE, ..Default::default() };
+    if desc.columns[number as usize - 1].dropped {
+        return Ok(());
+    }
+    refuse_unknown_generated(cx, &desc, number)?;
     let found = Found { storage: desc.storage, layouts: desc.layouts.len() };
-    Box::pin(drop_column(cx, desc, &cmd, &name, found)).await
+    take_column(cx, desc, number, found).await
 }
 
-async fn drop_column(
-    cx: &mut Cx<'_>,
-    mut table: TableDesc,
-    cmd: &AlterTableCmd,
-    name: &str,
-    found: Found,
-) -> Result<()> {
+async fn drop_column(cx: &mut Cx<'_>, table: TableDesc, cmd: &AlterTableCmd, name: &str, found: Found) -> Result<()> {
     system_column::refuse(&table, name, "drop")?;
     if table.column(name).is_none() && cmd.missing_ok {
         cx.notice(
@@ -519,6 +513,12 @@ async fn drop_column(
     refuse_unknown_generated(cx, &table, number)?;
     let cascade = cmd.behavior == DropBehavior::DROP_CASCADE;
     drop::drop_column_users(cx, &table, number, cascade).await?;
+    let table = cx.catalog().table(table.oid).cloned().unwrap_or(table);
+    take_column(cx, table, number, found).await
+}
+
+/// Marks a column as dropped, and takes away what is over it alone.
+async fn take_column(cx: &mut Cx<'_>, mut table: TableDesc, number: i16, found: Found) -> Result<()> {
     let catalog = cx.catalog();
     let is_included = |c: &engine_api::ConstraintDesc| match c.kind {
         ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
@@ -528,19 +528,12 @@ async fn drop_column(
     };
     let doomed: Vec<_> =
         table.constraints.iter().filter(|c| c.columns.contains(&number) || is_included(c)).cloned().collect();
-    table = cx.catalog().table(table.oid).cloned().unwrap_or(table);
     table.constraints.retain(|c| !doomed.iter().any(|doomed| doomed.oid == c.oid));
     let indexes: Vec<_> =
         catalog.indexes(table.oid).filter(|i| cx.session.index_uses(i, &table, number)).map(|i| i.oid).collect();
     for index in indexes {
         cx.drop_one(index)?;
     }
-    let owned: BTreeSet<_> = catalog
-        .walk()
-        .filter_map(|o| catalog.sequence(o.oid()))
-        .filter(|s| s.owned_by == Some((table.oid, number)))
-        .map(|s| s.oid)
-        .collect();
     let column = &mut table.columns[number as usize - 1];
     column.dropped = true;
     column.default = None;
@@ -548,8 +541,7 @@ async fn drop_column(
     column.name = format!("........pg.dropped.{number}........");
     table.comments.remove(&number);
     found.add_layout(&mut table);
-    cx.put(CatalogObject::Table(table)).await?;
-    drop::drop_all(cx, owned, cascade).await
+    cx.put(CatalogObject::Table(table)).await
 }
 
 /// The column that is generated from another one, if there is one.
@@ -692,6 +684,8 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
 
 /// Gives columns other types, all in one pass over the rows, and looks at what the table promises of these columns.
 async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChange]) -> Result<()> {
+    let before = table.clone();
+    let changed: Vec<i16> = changes.iter().map(|c| c.number).collect();
     for change in changes {
         let column = &table.columns[change.number as usize - 1];
         if column.dropped {
@@ -708,6 +702,10 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
             }
         }
         let column = &mut table.columns[change.number as usize - 1];
+        if let Some(default) = &mut column.default {
+            let ty = Ty { oid: column.type_oid, typmod: column.typmod };
+            *default = cx.session.shown_default(default, ty)?;
+        }
         column.type_oid = change.ty.oid;
         column.typmod = change.ty.typmod;
         column.collation = change.collation;
@@ -715,19 +713,26 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
         column.default_oid = None;
     }
     check_defaults(cx, &table)?;
+    let indexes = super::index::rebound(cx, &before, &table, &changed)?;
+    for constraint in &mut table.constraints {
+        let ConstraintKind::Check { expression } = &mut constraint.kind else { continue };
+        // As in PostgreSQL, what the condition has come to mean is said anew.
+        if changed.iter().any(|number| expression.speaks_of_column(*number)) {
+            *expression = cx.session.shown_condition(expression, &before)?;
+        }
+    }
     for constraint in &table.constraints {
         if let ConstraintKind::Check { expression } = &constraint.kind {
             cx.session.check_condition(expression, &table).map_err(without_position)?;
         }
     }
-    for index in super::index::rebound(cx, &table)? {
+    for index in indexes {
         cx.put(CatalogObject::Index(index)).await?;
     }
     let next = LayoutId(table.newest_layout().id.0 + 1);
     let (oid, layout) = (table.oid, layout_of(&table, next));
     let computed: Vec<(i16, String)> = changes.iter().map(|c| (c.number, c.expression.clone())).collect();
     rewrite_table(cx, table, layout, &computed).await?;
-    let changed: Vec<i16> = changes.iter().map(|c| c.number).collect();
     super::constraint::look_again(cx, oid, &changed).await
 }
 

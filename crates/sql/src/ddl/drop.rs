@@ -331,7 +331,7 @@ async fn carry_out(cx: &mut Cx<'_>, catalog: &Catalog, doomed: Doomed) -> Result
     };
     let (generated, others): (Vec<_>, Vec<_>) = columns.into_iter().partition(is_generated);
     for (table, column) in generated.into_iter().chain(others) {
-        super::alter_table::drop_column_of_type(cx, table, column).await?;
+        super::alter_table::drop_found_column(cx, table, column).await?;
     }
     for oid in order {
         work::step(DROPPED)?;

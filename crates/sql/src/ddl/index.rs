@@ -36,6 +36,11 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
         );
     }
     let text = IndexText::of(cx.sql, name.location);
+    // As in PostgreSQL, the condition is looked at before the keys.
+    let predicate = match &stmt.whereClause {
+        Some(_) => predicate(cx, &table, text.predicate)?,
+        None => None,
+    };
     let (mut keys, mut expressions, mut names) = (Vec::new(), Vec::<IndexExpression>::new(), Vec::<String>::new());
     let (mut classes, mut collations) = (Vec::new(), Vec::new());
     for (at, element) in stmt.indexParams.iter().flatten().enumerate() {
@@ -84,10 +89,6 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
     }
     let include = included(&table, &stmt.indexIncludingParams)?;
     names.extend(include.iter().map(|&n| table.columns[n as usize - 1].name.clone()));
-    let predicate = match &stmt.whereClause {
-        Some(_) => predicate(cx, &table, text.predicate)?,
-        None => None,
-    };
     let catalog = cx.catalog();
     let index_name = match &stmt.idxname {
         Some(given) => {
@@ -114,7 +115,13 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
 }
 
 /// The indexes of a table whose columns have got other types, where their expressions mean something else now.
-pub(super) fn rebound(cx: &mut Cx<'_>, table: &TableDesc) -> Result<Vec<IndexDesc>> {
+pub(super) fn rebound(
+    cx: &mut Cx<'_>,
+    before: &TableDesc,
+    table: &TableDesc,
+    columns: &[i16],
+) -> Result<Vec<IndexDesc>> {
+    let is_about = |expression: &Expression| columns.iter().any(|number| expression.speaks_of_column(*number));
     let mut changed = Vec::new();
     for index in cx.catalog().indexes(table.oid).filter(|index| index.needs_code() || !index.classes.is_empty()) {
         let mut index = index.clone();
@@ -122,10 +129,16 @@ pub(super) fn rebound(cx: &mut Cx<'_>, table: &TableDesc) -> Result<Vec<IndexDes
             operator_classes::check(class, table.columns[key.column as usize - 1].type_oid)?;
         }
         for part in &mut index.expressions {
-            let text = part.text.clone();
+            let text = match is_about(&part.text) {
+                true => cx.session.shown_in_index(&part.text, false, before)?,
+                false => part.text.clone(),
+            };
             *part = expression_of(cx, table, text, part.name.clone(), "")?;
         }
-        if let Some(predicate) = &index.predicate {
+        if let Some(predicate) = &mut index.predicate {
+            if is_about(predicate) {
+                *predicate = cx.session.shown_in_index(predicate, true, before)?;
+            }
             check_predicate(cx, table, predicate)?;
         }
         changed.push(index);

@@ -268,7 +268,8 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
     // Nor does it say where the collation stands.
     let collation = cx.collation(stmt.collClause.as_deref(), ty.oid).map_err(without_position)?;
     let (base, typmod) = (ty.oid, ty.typmod);
-    let mut domain = DomainDesc { base, typmod, not_null: false, default: None, checks: Vec::new(), collation };
+    let (not_null, default, default_is_own, checks) = (false, None, true, Vec::new());
+    let mut domain = DomainDesc { base, typmod, not_null, default, default_is_own, checks, collation };
     let mut said = false;
     let mut nullable: Option<bool> = None;
     for node in stmt.constraints.iter().flatten() {
@@ -414,6 +415,7 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
     match stmt.subtype {
         AlterDomainType::AD_AlterDefault => {
             let base = Ty { oid: domain.base, typmod: domain.typmod };
+            domain.default_is_own = true;
             domain.default = match &stmt.def {
                 None => None,
                 Some(node) => {

@@ -16,6 +16,7 @@ use crate::exec::Execution;
 use crate::functions::{CastContext, Identity};
 use crate::ir::{Expr, Ty};
 use crate::parse;
+use crate::system::deparse;
 
 /// A text datum, shown as it is.
 pub(crate) struct TextOf<'a>(pub &'a Datum);
@@ -381,6 +382,26 @@ impl Session {
     /// The text of a stored expression with the names of today.
     pub(crate) fn text_of_expression(&mut self, expression: &Expression, table: Option<&TableDesc>) -> String {
         crate::stored::text(expression, &self.catalog(), table).into_owned()
+    }
+
+    /// A column's default as it is shown: with the type that it has today.
+    pub(crate) fn shown_default(&mut self, expression: &Expression, ty: Ty) -> Result<Expression> {
+        self.with_binder(|cx| Ok(deparse::default_text(expression, ty, false, cx.eval).into()))
+    }
+
+    /// A CHECK condition of a table as it is shown: with the types that its parts have today.
+    pub(crate) fn shown_condition(&mut self, expression: &Expression, table: &TableDesc) -> Result<Expression> {
+        self.with_binder(|cx| Ok(deparse::check_text(expression, table, false, cx.eval).into()))
+    }
+
+    /// As [`Session::shown_condition`], an expression or the condition of an index.
+    pub(crate) fn shown_in_index(
+        &mut self,
+        expression: &Expression,
+        is_condition: bool,
+        table: &TableDesc,
+    ) -> Result<Expression> {
+        self.with_binder(|cx| Ok(deparse::index_text(expression, is_condition, table, false, cx.eval).0.into()))
     }
 
     /// Binds a column default, to see that it is one.

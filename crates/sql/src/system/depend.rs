@@ -208,7 +208,16 @@ fn defaults(edges: &mut Edges, catalog: &Catalog, table: &TableDesc) {
         edges.add(own, (CLASS, table.oid, column.number), if column.generated.is_some() { "i" } else { "a" });
         mentioned(edges, catalog, own, expression, table.oid, "n");
         // The value becomes one of the column's domain.
-        let is_said = expression.references().any(|r| *r == Reference::Type(column.type_oid));
+        let is_of_type = |number: i16| {
+            let other = table.columns.get(number as usize - 1);
+            column.generated.is_some() && other.is_some_and(|other| other.type_oid == column.type_oid)
+        };
+        let is_said = expression.references().any(|r| match r {
+            Reference::Type(ty) => *ty == column.type_oid,
+            // A column alone has the type already.
+            Reference::Column(number) => expression.is_reference_alone() && is_of_type(*number),
+            _ => false,
+        });
         if types::user::is_domain(column.type_oid) && !is_said {
             edges.add(own, (TYPE, column.type_oid, 0), "n");
         }
@@ -272,7 +281,9 @@ fn view(edges: &mut Edges, catalog: &Catalog, table: &TableDesc) {
     let Some(view) = &table.view else { return };
     let rule = (REWRITE, rule_oid(table.oid), 0);
     edges.add(rule, (CLASS, table.oid, 0), "i");
-    edges.add(rule, (CLASS, table.oid, 0), "n");
+    if view.relations.iter().all(|relation| relation.oid != table.oid) {
+        edges.add(rule, (CLASS, table.oid, 0), "n");
+    }
     mentioned(edges, catalog, rule, &view.query, table.oid, "n");
     for &key in view.keys.iter().collect::<BTreeSet<_>>() {
         edges.add(rule, (CONSTRAINT, key, 0), "n");

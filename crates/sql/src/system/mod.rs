@@ -10,7 +10,7 @@ mod aggregate_facts;
 mod constraints;
 mod counters;
 mod definitions;
-mod deparse;
+pub(crate) mod deparse;
 mod deparse_documents;
 mod deparse_query;
 mod deparse_stored;
