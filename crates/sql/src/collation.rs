@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 
+use base::work::Count as _;
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{Catalog, ColumnDesc, IndexDesc, IndexExpression, TableDesc, TypeKind};
 use rustc_hash::FxHashMap;
@@ -12,7 +13,7 @@ use types::type_info;
 
 use crate::bind::visit;
 use crate::ddl::quote_name;
-use crate::ir::{CastKind, Column, Expr, Query, RelKind};
+use crate::ir::{Body, CastKind, Column, Cte, Expr, Query, RelKind};
 
 /// A collation of `pg_catalog`.
 pub(crate) struct Collation {
@@ -211,8 +212,51 @@ pub(crate) fn indeterminate(message: impl Into<String>) -> Error {
 pub(crate) fn of_output(query: &Query, catalog: &Catalog, sql: &str) -> Result<Vec<Option<u32>>> {
     let known = Known::default();
     let place = Place { catalog, sql, columns: Columns::Queries(&[query], &known) };
-    let visible = query.targets.iter().filter(|target| !target.junk);
-    visible.map(|target| of_expression(&target.expr, place)).collect()
+    let width = query.targets.iter().filter(|target| !target.junk).count();
+    (0..width).map(|at| of_column_of_query(query, at, place).map(Derived::collation)).collect()
+}
+
+/// That of a column that a query gives; `place` is within the query.
+fn of_column_of_query(query: &Query, at: usize, place: Place<'_>) -> Result<Derived> {
+    let visible = |query: &Query| query.targets.iter().filter(|target| !target.junk).nth(at).map(|t| t.expr.clone());
+    match &query.body {
+        Body::SetOp { .. } => {
+            // From the right to the left: chains are long, and hang to the left.
+            let (mut sides, mut rest) = (Vec::new(), query);
+            while let Body::SetOp { left, right, recursion, .. } = &rest.body {
+                if recursion.is_none() {
+                    sides.push(&**right);
+                }
+                rest = left;
+            }
+            sides.push(rest);
+            let Columns::Queries(around, known) = place.columns else { return Ok(Derived::None) };
+            sides.iter().rev().counted(64).try_fold(Derived::None, |before, side| {
+                let within: Vec<&Query> = around.iter().copied().chain([*side]).collect();
+                let place = Place { columns: Columns::Queries(&within, known), ..place };
+                merged(before, of_column_of_query(side, at, place)?, place.sql)
+            })
+        }
+        Body::Values(rows) => rows
+            .iter()
+            .filter_map(|row| row.get(at))
+            .counted(64)
+            .try_fold(Derived::None, |before, value| merged(before, derive(value, place)?, place.sql)),
+        _ => visible(query).map_or(Ok(Derived::None), |expr| derive(&expr, place)),
+    }
+}
+
+/// The query of a WITH clause that an entry of a range table is, and the queries around it.
+fn of_with<'q>(kind: &RelKind, queries: &[&'q Query]) -> Option<(&'q Query, usize)> {
+    let is_it = |cte: &Cte| match kind {
+        RelKind::Cte { id, .. } => cte.id == *id,
+        RelKind::WorkTable(id) => {
+            matches!(&cte.query.body, Body::SetOp { recursion: Some(own), .. } if own == id)
+        }
+        _ => false,
+    };
+    let found = |(at, query): (usize, &&'q Query)| Some((&*query.ctes.iter().find(|cte| is_it(cte))?.query, at));
+    queries.iter().enumerate().rev().find_map(found)
 }
 
 fn derive(expr: &Expr, place: Place<'_>) -> Result<Derived> {
@@ -222,6 +266,12 @@ fn derive(expr: &Expr, place: Place<'_>) -> Result<Derived> {
         Expr::Column(column) => return Ok(implicit(of_reference(column, place)?.unwrap_or(own))),
         Expr::Cast { kind: CastKind::Collate(collation), location, .. } => {
             return Ok(Derived::Explicit(*collation, *location));
+        }
+        // Becoming one of a domain that says a collation; of others the value's own stays.
+        Expr::Cast { .. } | Expr::Call { .. } | Expr::Const(..)
+            if types::user::is_domain(expr.ty().oid) && ![0, DEFAULT].contains(&own) =>
+        {
+            return Ok(implicit(own));
         }
         Expr::Agg { level, index, .. } => {
             if let Some((query, columns)) = query_at(place.columns, *level)
@@ -282,7 +332,24 @@ fn of_reference(column: &Column, place: Place<'_>) -> Result<Option<u32>> {
             let around: Vec<&Query> = around.iter().copied().chain([&**inner]).collect();
             // What could not be told says nothing further out.
             let place = Place { columns: Columns::Queries(&around, known), ..place };
-            let collation = of_expression(&target.expr, place)?.or(Some(0));
+            let collation = match inner.body {
+                Body::Select => of_expression(&target.expr, place)?,
+                _ => of_column_of_query(inner, column.column, place)?.collation(),
+            };
+            let collation = collation.or(Some(0));
+            known.borrow_mut().insert(key, collation);
+            Ok(collation)
+        }
+        Some(kind @ (RelKind::Cte { .. } | RelKind::WorkTable(_))) => {
+            let Columns::Queries(around, known) = columns else { return Ok(None) };
+            let Some((inner, at)) = of_with(kind, around) else { return Ok(None) };
+            let key = (&raw const *inner, column.column);
+            if let Some(collation) = known.borrow().get(&key) {
+                return Ok(*collation);
+            }
+            let around: Vec<&Query> = around[..=at].iter().copied().chain([inner]).collect();
+            let place = Place { columns: Columns::Queries(&around, known), ..place };
+            let collation = of_column_of_query(inner, column.column, place)?.collation().or(Some(0));
             known.borrow_mut().insert(key, collation);
             Ok(collation)
         }

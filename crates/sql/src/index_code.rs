@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use base::{Error, Notice, Oid, Result};
-use engine_api::{Catalog, Expression, IndexCode, IndexCompiler, IndexDesc, Reference, TableDesc};
+use engine_api::{Catalog, CatalogObject, Expression, IndexCode, IndexCompiler, IndexDesc, Reference, TableDesc};
 use types::{Datum, OutputSettings};
 
 use crate::bind::{self, BindContext};
@@ -82,7 +82,11 @@ fn spoken_of(catalog: &Catalog, table: &TableDesc, texts: &[Expression]) -> Cata
         let oid = types::element_of(oid).unwrap_or(oid);
         if let Some(object) = catalog.get(oid) {
             part.put(Arc::clone(object));
-            catalog.get(object.namespace().1).into_iter().for_each(|schema| part.put(Arc::clone(schema)));
+            let schema = match &**object {
+                CatalogObject::Extension(extension) => extension.schema,
+                object => object.namespace().1,
+            };
+            catalog.get(schema).into_iter().for_each(|schema| part.put(Arc::clone(schema)));
         }
     }
     part

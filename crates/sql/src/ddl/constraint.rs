@@ -96,7 +96,7 @@ fn taken_names(table: &TableDesc) -> Vec<String> {
     table.constraints.iter().map(|c| c.name.clone()).collect()
 }
 
-fn check_name_free(table: &TableDesc, name: &str) -> Result<()> {
+pub(super) fn check_name_free(table: &TableDesc, name: &str) -> Result<()> {
     if table.constraints.iter().any(|c| c.name == name) {
         return Err(Error::new(
             SqlState::DUPLICATE_OBJECT,
@@ -379,6 +379,22 @@ fn action(code: u8) -> ForeignKeyAction {
     }
 }
 
+/// Actions that would write to a generated column.
+fn refuse_generated(table: &TableDesc, columns: &[i16], definition: &Constraint) -> Result<()> {
+    use ForeignKeyAction as A;
+    if !columns.iter().any(|&number| table.columns[number as usize - 1].generated.is_some()) {
+        return Ok(());
+    }
+    let (update, delete) = (action(definition.fk_upd_action), action(definition.fk_del_action));
+    let what = match (update, delete) {
+        (A::SetNull | A::SetDefault | A::Cascade, _) => "ON UPDATE",
+        (_, A::SetNull | A::SetDefault) => "ON DELETE",
+        _ => return Ok(()),
+    };
+    let message = format!("invalid {what} action for foreign key constraint containing generated column");
+    Err(Error::new(SqlState::SYNTAX_ERROR, message))
+}
+
 async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool) -> Result<()> {
     let definition = &p.definition;
     if definition.fk_matchtype == b'p' {
@@ -415,6 +431,7 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
     let wanted = strings(&definition.pk_attrs);
     let (target_columns, index) = referenced_key(&cx.catalog(), &referenced, &wanted)?;
     super::rights::may_reference(cx, &referenced, &target_columns)?;
+    refuse_generated(&table, &columns, definition)?;
     if columns.len() != target_columns.len() {
         return Err(Error::new(
             SqlState::INVALID_FOREIGN_KEY,

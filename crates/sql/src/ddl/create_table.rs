@@ -48,7 +48,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     };
     let mut pending: Vec<Pending> = Vec::new();
     let mut serials: Vec<(i16, base::Oid, Vec<Option<Node>>)> = Vec::new();
-    let mut likes = Vec::new();
+    let (mut likes, mut copied) = (Vec::new(), Vec::new());
     let mut generated = Vec::new();
     for element in stmt.tableElts.iter().flatten() {
         match element {
@@ -66,7 +66,9 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
                 pending.push(Pending { definition: (**constraint).clone(), column: None });
             }
             Node::TableLikeClause(clause) => {
+                let first = table.columns.len();
                 let source = like::add_columns(cx, &mut table, clause, &mut serials)?;
+                copied.extend(table.columns[first..].iter().map(|column| column.number));
                 likes.push((source, clause.options));
             }
             _ => return Err(Error::unsupported("this element of CREATE TABLE is not supported")),
@@ -83,14 +85,24 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         let taken: Vec<String> = sequences.iter().map(|s: &engine_api::SequenceDesc| s.name.clone()).collect();
         sequences.push(serial_sequence(cx, &mut table, number, ty, &options, &taken)?);
     }
-    for sequence in sequences {
+    if !sequences.is_empty() {
+        // In PostgreSQL they are made before the table, which tells where things go in the order of their age.
+        table.oid = cx.allocate();
+    }
+    for mut sequence in sequences {
+        sequence.owned_by = sequence.owned_by.map(|(_, column)| (table.oid, column));
         cx.put(CatalogObject::Sequence(sequence)).await?;
+    }
+    // The defaults that LIKE has copied are the youngest.
+    for column in table.columns.iter_mut().filter(|column| !copied.contains(&column.number)) {
+        cx.number_default(column);
     }
     check_generated(cx, &table, &generated)?;
     cx.put(CatalogObject::Table(table.clone())).await?;
     check_defaults(cx, &table)?;
-    like::finish(cx, &table, &likes).await?;
     add_constraints(cx, table.oid, pending, true).await?;
+    // As in PostgreSQL, what LIKE copies comes last, and must not have the name of what is there.
+    like::finish(cx, &table, &likes).await?;
     Ok("CREATE TABLE")
 }
 

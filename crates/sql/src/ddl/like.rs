@@ -83,10 +83,13 @@ pub(super) async fn finish(cx: &mut Cx<'_>, table: &TableDesc, likes: &[(TableDe
         let mut desc = cx.catalog().table(table.oid).cloned().unwrap_or_else(|| table.clone());
         let place = |number: i16| counterpart(source, table, number);
         if options & CONSTRAINTS != 0 {
-            for constraint in &source.constraints {
+            let mut constraints: Vec<&ConstraintDesc> = source.constraints.iter().collect();
+            constraints.sort_by(|a, b| a.name.cmp(&b.name));
+            for constraint in constraints {
                 let ConstraintKind::Check { expression } = &constraint.kind else { continue };
                 let what = || format!("Constraint \"{}\"", constraint.name);
                 let expression = expression.over(place).ok_or_else(|| whole_row(what(), source))?;
+                super::constraint::check_name_free(&desc, &constraint.name)?;
                 let columns = constraint.columns.iter().filter_map(|&n| place(n)).collect();
                 let (oid, name, kind) = (cx.allocate(), constraint.name.clone(), ConstraintKind::Check { expression });
                 desc.constraints.push(ConstraintDesc::new(oid, name, columns, kind));

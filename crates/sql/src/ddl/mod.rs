@@ -47,7 +47,8 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, Severity, SqlState};
 use engine_api::{
-    Catalog, CatalogObject, Privileges, SchemaDesc, Step, TableDesc, TableKind, TableLockMode, Txn, WaitPolicy, oids,
+    Catalog, CatalogObject, ColumnDesc, Privileges, SchemaDesc, Step, TableDesc, TableKind, TableLockMode, Txn,
+    WaitPolicy, oids,
 };
 use rupg_sql::nodes::{Node, RangeVar};
 
@@ -235,13 +236,16 @@ impl Cx<'_> {
     /// Gives new defaults an identity: what depends on something is told in the order in which it was made.
     fn number_defaults(&mut self, object: &mut CatalogObject) {
         let CatalogObject::Table(table) = object else { return };
-        for column in &mut table.columns {
-            let has_default = column.default.is_some() && column.identity.is_none() || column.generated.is_some();
-            match (has_default && !column.dropped, column.default_oid) {
-                (true, None) => column.default_oid = Some(self.allocate()),
-                (false, Some(_)) => column.default_oid = None,
-                _ => {}
-            }
+        table.columns.iter_mut().for_each(|column| self.number_default(column));
+    }
+
+    /// Gives a column's default a number, if it has one and that has none yet.
+    fn number_default(&mut self, column: &mut ColumnDesc) {
+        let has_default = column.default.is_some() && column.identity.is_none() || column.generated.is_some();
+        match (has_default && !column.dropped, column.default_oid) {
+            (true, None) => column.default_oid = Some(self.allocate()),
+            (false, Some(_)) => column.default_oid = None,
+            _ => {}
         }
     }
 
