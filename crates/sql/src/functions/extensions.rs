@@ -15,7 +15,7 @@ use base::Oid;
 use engine_api::{Catalog, ExtensionDesc};
 use rustc_hash::FxHashMap;
 
-use super::{Function, registry};
+use super::{EvalContext, Function, registry};
 use crate::ddl::quote_name;
 
 /// An extension that can be made.
@@ -128,6 +128,17 @@ pub fn shown_name(catalog: &Catalog, database: Oid, path: &[Oid], function: &Fun
             format!("{}.{name}", quote_name(schema.name()))
         }
         _ => name,
+    }
+}
+
+/// As [`shown_name`], for the session that evaluates something.
+pub fn name_for(cx: &dyn EvalContext, function: &Function) -> String {
+    match function_by_oid(function.oid) {
+        None => quote_name(function.name),
+        Some(_) => {
+            let (catalog, identity) = (cx.catalog(), cx.identity());
+            shown_name(&catalog, identity.database_oid, &identity.search_path, function)
+        }
     }
 }
 

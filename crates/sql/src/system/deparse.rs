@@ -541,11 +541,7 @@ impl<'a> Writer<'a> {
             }
             // The text form of what has a name in the catalog is a cast.
             ("regout", [arg]) => self.cast(arg, ty),
-            _ => {
-                let (catalog, identity) = (self.cx.catalog(), self.cx.identity());
-                let name = extensions::shown_name(&catalog, identity.database_oid, &identity.search_path, function);
-                self.listed(&format!("{name}("), args, ")")
-            }
+            _ => self.listed(&format!("{}(", extensions::name_for(self.cx, function)), args, ")"),
         }
     }
 

@@ -61,10 +61,10 @@ fn timed(cx: &dyn EvalContext, node: [u8; 6], clock: u16) -> Datum {
     marked(bytes, 1)
 }
 
-/// Random bytes in the place of a hardware address; the bit of a multicast address says so.
+/// Random bytes in the place of a hardware address; the bits of a multicast and of a local address say so.
 fn node() -> Result<([u8; 6], u16)> {
     let [a, b, c, d, e, f, g, h] = random()?;
-    Ok(([a | 1, b, c, d, e, f], u16::from_be_bytes([g, h])))
+    Ok(([a | 3, b, c, d, e, f], u16::from_be_bytes([g, h])))
 }
 
 /// Of one node for the life of the process. It is no hardware address, which tells where an identifier was made.

@@ -182,9 +182,8 @@ fn of_extensions(cx: &dyn EvalContext, parts: &[String]) -> Vec<u32> {
 pub(super) fn function_text(cx: &dyn EvalContext, number: u32) -> Option<String> {
     match extensions::function_by_oid(number) {
         Some((_, function)) => {
-            let (catalog, identity) = (cx.catalog(), cx.identity());
-            extensions::installed(&catalog, identity.database_oid, number)?;
-            Some(extensions::shown_name(&catalog, identity.database_oid, &identity.search_path, function))
+            extensions::installed(&cx.catalog(), cx.identity().database_oid, number)?;
+            Some(extensions::name_for(cx, function))
         }
         None => system::function_name(number).map(quote_name),
     }
