@@ -218,7 +218,6 @@ pub(crate) fn of_output(query: &Query, catalog: &Catalog, sql: &str) -> Result<V
 
 /// That of a column that a query gives; `place` is within the query.
 fn of_column_of_query(query: &Query, at: usize, place: Place<'_>) -> Result<Derived> {
-    let visible = |query: &Query| query.targets.iter().filter(|target| !target.junk).nth(at).map(|t| t.expr.clone());
     match &query.body {
         Body::SetOp { .. } => {
             // From the right to the left: chains are long, and hang to the left.
@@ -242,8 +241,26 @@ fn of_column_of_query(query: &Query, at: usize, place: Place<'_>) -> Result<Deri
             .filter_map(|row| row.get(at))
             .counted(64)
             .try_fold(Derived::None, |before, value| merged(before, derive(value, place)?, place.sql)),
-        _ => visible(query).map_or(Ok(Derived::None), |expr| derive(&expr, place)),
+        _ => query.output(at).map_or(Ok(Derived::None), |target| derive(&target.expr, place)),
     }
+}
+
+/// That of a column of a query that stands within others; derived once, however often it is mentioned.
+fn of_query_inside(inner: &Query, column: usize, around: Columns<'_>, place: Place<'_>) -> Result<Option<u32>> {
+    let Columns::Queries(around, known) = around else { return Ok(None) };
+    if inner.output(column).is_none() {
+        return Ok(None);
+    }
+    let key = (&raw const *inner, column);
+    if let Some(collation) = known.borrow().get(&key) {
+        return Ok(*collation);
+    }
+    let within: Vec<&Query> = around.iter().copied().chain([inner]).collect();
+    let place = Place { columns: Columns::Queries(&within, known), ..place };
+    // What could not be told says nothing further out.
+    let collation = of_column_of_query(inner, column, place)?.collation().or(Some(0));
+    known.borrow_mut().insert(key, collation);
+    Ok(collation)
 }
 
 /// The query of a WITH clause that an entry of a range table is, and the queries around it.
@@ -322,36 +339,11 @@ fn of_reference(column: &Column, place: Place<'_>) -> Result<Option<u32>> {
     let Some((query, columns)) = query_at(place.columns, column.level) else { return Ok(None) };
     match query.rels.get(column.rel).map(|rel| &rel.kind) {
         Some(RelKind::Table(info)) => Ok(of_table(&info.desc)),
-        Some(RelKind::Subquery { query: inner, .. }) => {
-            let Some(target) = inner.output(column.column) else { return Ok(None) };
-            let Columns::Queries(around, known) = columns else { return Ok(None) };
-            let key = (&raw const **inner, column.column);
-            if let Some(collation) = known.borrow().get(&key) {
-                return Ok(*collation);
-            }
-            let around: Vec<&Query> = around.iter().copied().chain([&**inner]).collect();
-            // What could not be told says nothing further out.
-            let place = Place { columns: Columns::Queries(&around, known), ..place };
-            let collation = match inner.body {
-                Body::Select => of_expression(&target.expr, place)?,
-                _ => of_column_of_query(inner, column.column, place)?.collation(),
-            };
-            let collation = collation.or(Some(0));
-            known.borrow_mut().insert(key, collation);
-            Ok(collation)
-        }
+        Some(RelKind::Subquery { query: inner, .. }) => of_query_inside(inner, column.column, columns, place),
         Some(kind @ (RelKind::Cte { .. } | RelKind::WorkTable(_))) => {
-            let Columns::Queries(around, known) = columns else { return Ok(None) };
-            let Some((inner, at)) = of_with(kind, around) else { return Ok(None) };
-            let key = (&raw const *inner, column.column);
-            if let Some(collation) = known.borrow().get(&key) {
-                return Ok(*collation);
-            }
-            let around: Vec<&Query> = around[..=at].iter().copied().chain([inner]).collect();
-            let place = Place { columns: Columns::Queries(&around, known), ..place };
-            let collation = of_column_of_query(inner, column.column, place)?.collation().or(Some(0));
-            known.borrow_mut().insert(key, collation);
-            Ok(collation)
+            let Columns::Queries(queries, known) = columns else { return Ok(None) };
+            let Some((inner, at)) = of_with(kind, queries) else { return Ok(None) };
+            of_query_inside(inner, column.column, Columns::Queries(&queries[..=at], known), place)
         }
         Some(RelKind::Window(call)) => Ok(match all(&call.args, Place { columns, ..place })? {
             Derived::None => None,

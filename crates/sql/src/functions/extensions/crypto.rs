@@ -7,11 +7,10 @@ use types::Datum;
 use types::oid::*;
 
 use super::super::entry::{immutable, mismatched, volatile};
+use super::super::text::digest::feed;
 use super::super::{EvalContext, Function};
 use super::{cipher, password};
 
-/// Bytes between two looks at the time.
-const PART: usize = 4096;
 /// Most bytes that one call makes.
 const RANDOM_MAX: i32 = 1024;
 
@@ -40,15 +39,6 @@ pub(super) fn bytes_of(value: &Datum) -> Option<&[u8]> {
         Datum::Bytea(bytes) => Some(bytes),
         _ => None,
     }
-}
-
-/// Digests a message bit by bit: it may be long.
-fn feed(message: &[u8], mut part: impl FnMut(&[u8])) -> Result<()> {
-    for bytes in message.chunks(PART) {
-        work::step(2 * bytes.len())?;
-        part(bytes);
-    }
-    Ok(())
 }
 
 fn digest(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -100,13 +90,6 @@ fn gen_random_bytes(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::Bytea(bytes.into()))
 }
 
-fn gen_random_uuid(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
-    let mut bytes: [u8; 16] = random()?;
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    Ok(Datum::Uuid(bytes))
-}
-
 fn pgp(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     Err(Error::unsupported("the PGP functions of pgcrypto are not supported"))
 }
@@ -125,7 +108,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(15_110, "encrypt_iv", &[BYTEA, BYTEA, BYTEA, TEXT], BYTEA, cipher::encrypt),
     immutable(15_111, "decrypt_iv", &[BYTEA, BYTEA, BYTEA, TEXT], BYTEA, cipher::decrypt),
     volatile(15_112, "gen_random_bytes", &[INT4], BYTEA, gen_random_bytes),
-    volatile(15_113, "gen_random_uuid", &[], UUID, gen_random_uuid).lax(),
+    volatile(15_113, "gen_random_uuid", &[], UUID, super::uuid::uuid_generate_v4).lax(),
     volatile(15_114, "pgp_sym_encrypt", &[TEXT, TEXT], BYTEA, pgp),
     volatile(15_115, "pgp_sym_encrypt_bytea", &[BYTEA, TEXT], BYTEA, pgp),
     volatile(15_116, "pgp_sym_encrypt", &[TEXT, TEXT, TEXT], BYTEA, pgp),

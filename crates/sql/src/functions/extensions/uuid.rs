@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::Result;
-use base::work;
 use sha1::Digest;
 use types::Datum;
 use types::oid::*;
 
 use super::super::entry::{immutable, mismatched, volatile};
+use super::super::text::digest::feed;
 use super::super::{EvalContext, Function};
 use super::crypto::random;
 
@@ -35,10 +35,7 @@ fn named<D: Digest>(args: &[Datum], version: u8) -> Result<Datum> {
     let [Datum::Uuid(space), Datum::Text(name)] = args else { return mismatched(args) };
     let mut digest = D::new();
     digest.update(space);
-    for part in name.as_bytes().chunks(4096) {
-        work::step(2 * part.len())?;
-        digest.update(part);
-    }
+    feed(name.as_bytes(), |part| digest.update(part))?;
     Ok(marked(first(&digest.finalize()), version))
 }
 
@@ -85,7 +82,7 @@ fn uuid_generate_v1mc(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     Ok(timed(cx, node, clock))
 }
 
-fn uuid_generate_v4(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+pub(super) fn uuid_generate_v4(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     Ok(marked(random()?, 4))
 }
 

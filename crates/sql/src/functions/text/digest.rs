@@ -16,42 +16,18 @@ pub(super) fn sha256(bytes: &[u8]) -> [u8; 16] {
     out
 }
 
-/// Rotations of MD5's rounds.
-const TURNS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
-
-/// MD5 (RFC 1321).
-fn md5(bytes: &[u8]) -> [u8; 16] {
-    let mut message = bytes.to_vec();
-    message.push(0x80);
-    message.resize((message.len() + 8).next_multiple_of(64) - 8, 0);
-    message.extend_from_slice(&(bytes.len() as u64).wrapping_mul(8).to_le_bytes());
-    let mut state: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
-    let (blocks, _) = message.as_chunks::<64>();
-    for block in blocks.iter().counted(128) {
-        let (words, _) = block.as_chunks::<4>();
-        let [mut a, mut b, mut c, mut d] = state;
-        for i in 0..64 {
-            let (mixed, word) = match i / 16 {
-                0 => (b & c | !b & d, i),
-                1 => (d & b | !d & c, (5 * i + 1) % 16),
-                2 => (b ^ c ^ d, (3 * i + 5) % 16),
-                _ => (c ^ (b | !d), 7 * i % 16),
-            };
-            // The constants are the sines of whole numbers.
-            let constant = ((i as f64 + 1.0).sin().abs() * 4_294_967_296.0) as u32;
-            let sum = a.wrapping_add(mixed).wrapping_add(constant).wrapping_add(u32::from_le_bytes(words[word]));
-            (a, d, c) = (d, c, b);
-            b = b.wrapping_add(sum.rotate_left(TURNS[i / 16][i % 4]));
-        }
-        for (s, v) in state.iter_mut().zip([a, b, c, d]) {
-            *s = s.wrapping_add(v);
-        }
+/// Gives a message to a digest, part by part: it may be long.
+///
+/// # Errors
+/// Why the statement should stop.
+pub(in crate::functions) fn feed(message: &[u8], mut update: impl FnMut(&[u8])) -> Result<()> {
+    /// Bytes between two looks at the time.
+    const PART: usize = 4096;
+    for part in message.chunks(PART) {
+        work::step(2 * part.len())?;
+        update(part);
     }
-    let mut out = [0; 16];
-    for (to, word) in out.chunks_exact_mut(4).zip(state) {
-        to.copy_from_slice(&word.to_le_bytes());
-    }
-    out
+    Ok(())
 }
 
 /// Lower-case hexadecimal digits.
@@ -159,11 +135,14 @@ fn hashint(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 fn md5_hex(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    match args {
-        [Datum::Text(text)] => Ok(hex(&md5(text.as_bytes())).into()),
-        [Datum::Bytea(bytes)] => Ok(hex(&md5(bytes)).into()),
-        _ => mismatched(args),
-    }
+    let message = match args {
+        [Datum::Text(text)] => text.as_bytes(),
+        [Datum::Bytea(bytes)] => bytes,
+        _ => return mismatched(args),
+    };
+    let mut digest = md5::Md5::new();
+    feed(message, |part| digest.update(part))?;
+    Ok(hex(&digest.finalize()).into())
 }
 
 macro_rules! sha {
@@ -171,10 +150,7 @@ macro_rules! sha {
         |_, args| match args {
             [Datum::Bytea(bytes)] => {
                 let mut digest = sha2::$kind::new();
-                for part in bytes.chunks(4096) {
-                    work::step(2 * part.len())?;
-                    digest.update(part);
-                }
+                feed(bytes, |part| digest.update(part))?;
                 Ok(Datum::Bytea(digest.finalize()[..].into()))
             }
             _ => mismatched(args),
