@@ -6,11 +6,13 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with, sockopt};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// `$1` is the directory to remove at the end, or empty; the rest is the server's command line.
@@ -104,9 +106,16 @@ fn number(answers: &mut impl BufRead) -> Option<i32> {
 }
 
 /// A TCP port of this machine that was free a moment ago.
+///
+/// The socket never listens: a process that another test is starting holds a copy of it until it runs its program, and a
+/// client would be accepted there and cut off.
 pub(crate) fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("a bound socket has an address").port()
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).expect("a socket");
+    let any = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+    // A copy that does not listen keeps no server from the port.
+    sockopt::set_socket_reuseaddr(&socket, true).and_then(|()| bind(&socket, &any)).expect("a free port");
+    let bound = getsockname(&socket).and_then(SocketAddrV4::try_from).expect("a bound socket has an address");
+    bound.port()
 }
 
 /// Asks `ready` until it says yes, or panics with `complaint` after `limit`.
