@@ -5,7 +5,7 @@ use base::{Oid, SqlState};
 use types::{Datum, InputContext, OutputSettings, oid};
 
 /// What an input's first byte chooses from.
-pub(crate) const TYPES: [Oid; 26] = [
+pub(crate) const TYPES: [Oid; 33] = [
     oid::BOOL,
     oid::INT4,
     oid::INT8,
@@ -32,6 +32,13 @@ pub(crate) const TYPES: [Oid; 26] = [
     oid::OID,
     oid::NAME,
     oid::INT2VECTOR,
+    oid::INET,
+    oid::CIDR,
+    oid::MACADDR,
+    oid::MACADDR8,
+    oid::BIT,
+    oid::VARBIT,
+    oid::INET_ARRAY,
 ];
 
 fn text_of(value: &Datum, ty: Oid) -> Vec<u8> {

@@ -108,6 +108,28 @@ const TYPES: &[Type] = &[
         values: &["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00000000-0000-0000-0000-000000000000"],
     },
     Type {
+        oid: 869,
+        name: "inet",
+        values: &[
+            "10.0.0.1",
+            "10.0.0.0/8",
+            "192.168.1.5/24",
+            "255.255.255.255",
+            "0.0.0.0/0",
+            "::1",
+            "::ffff:1.2.3.4/120",
+        ],
+    },
+    Type { oid: 650, name: "cidr", values: &["10.0.0.0/8", "10.1.2.3", "192.168", "::/0", "2001:db8::/32"] },
+    Type { oid: 829, name: "macaddr", values: &["08:00:2b:01:02:03", "0000.0000.0000", "ffffff-ffffff"] },
+    Type { oid: 774, name: "macaddr8", values: &["08:00:2b:01:02:03:04:05", "08:00:2b:01:02:03", "ffffffffffffffff"] },
+    Type { oid: 1560, name: "bit(4)", values: &["1010", "0000", "1111", "xA", "b0001", "101"] },
+    Type {
+        oid: 1562,
+        name: "bit varying",
+        values: &["", "1", "101", "1010", "00000000", "1000000000000001", "xdeadbeef"],
+    },
+    Type {
         oid: 1007,
         name: "integer[]",
         values: &["{}", "{1,2,3}", "{NULL,1}", "{{1,2},{3,4}}", "[0:1]={5,6}", "{2147483647}"],
@@ -134,7 +156,7 @@ pub struct Calls {
 }
 
 /// Names that ask for the server's state, the time or an object, or whose result is a matter of taste.
-const STATE: &str = "^(pg_|has_|row_security|current|now$|set_config|to_reg|obj_|col_|format_type|statement_|transaction_|clock_|session|version|inet_|getdatabase|hash|lo_|bpchar$|varchar$|interval$|make_interval|txid|random|setseed|timeofday|nextval|currval|lastval|setval|unknown|shobj|enum_|array_(in|out|recv|send)|.*(in|out|send|recv|sel|joinsel|support|typmodin|typmodout)$)";
+const STATE: &str = "^(pg_|has_|row_security|current|now$|set_config|to_reg|obj_|col_|format_type|statement_|transaction_|clock_|session|version|inet_(client|server)|getdatabase|hash|lo_|bpchar$|varchar$|bit$|varbit$|interval$|make_interval|txid|random|setseed|timeofday|nextval|currval|lastval|setval|unknown|shobj|enum_|array_(in|out|recv|send)|.*(in|out|send|recv|sel|joinsel|support|typmodin|typmodout)$)";
 
 impl Calls {
     /// Reads the catalogs: PostgreSQL's, as far as the server under test has the functions too.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
 
+use crate::datum::type_of;
 use crate::room::{self, Room as _};
 use crate::{Array, Datum, InputContext, OutputSettings, io, oid, user};
 
@@ -462,32 +463,6 @@ pub(crate) fn write_record(values: &[Datum], settings: &OutputSettings, out: &mu
     }
     out.push(b')');
     Ok(())
-}
-
-/// The type that a field of a record has by its variant.
-fn type_of(value: &Datum) -> Oid {
-    match value {
-        Datum::Null | Datum::Text(_) => oid::TEXT,
-        Datum::Bool(_) => oid::BOOL,
-        Datum::Int2(_) => oid::INT2,
-        Datum::Int4(_) => oid::INT4,
-        Datum::Int8(_) => oid::INT8,
-        Datum::Oid(_) => oid::OID,
-        Datum::Float4(_) => oid::FLOAT4,
-        Datum::Float8(_) => oid::FLOAT8,
-        Datum::Numeric(_) => oid::NUMERIC,
-        Datum::Bytea(_) => oid::BYTEA,
-        Datum::Date(_) => oid::DATE,
-        Datum::Time(_) => oid::TIME,
-        Datum::TimeTz(..) => oid::TIMETZ,
-        Datum::Timestamp(_) => oid::TIMESTAMP,
-        Datum::TimestampTz(_) => oid::TIMESTAMPTZ,
-        Datum::Interval(_) => oid::INTERVAL,
-        Datum::Uuid(_) => oid::UUID,
-        Datum::Enum(ty, _) => *ty,
-        Datum::Array(array) => oid::array_of(array.element).unwrap_or(oid::TEXT_ARRAY),
-        Datum::Record(_) => oid::RECORD,
-    }
 }
 
 /// Appends the binary form of a row value: number of fields, then (type, length, bytes) of each.

@@ -53,6 +53,10 @@ pub fn compare(a: &DatumRef<'_>, b: &DatumRef<'_>) -> Ordering {
         (D::TimeTz(a, z), D::TimeTz(b, y)) => timetz_key(*a, *z).cmp(&timetz_key(*b, *y)),
         (D::Interval(a), D::Interval(b)) => interval_key(a).cmp(&interval_key(b)),
         (D::Uuid(a), D::Uuid(b)) => a.cmp(b),
+        (D::Inet(a), D::Inet(b)) => a.cmp(b),
+        (D::Mac(a), D::Mac(b)) => a.cmp(b),
+        (D::Mac8(a), D::Mac8(b)) => a.cmp(b),
+        (D::Bits(a), D::Bits(b)) => crate::bits::compare(a, b),
         (D::Enum(ty, a), D::Enum(_, b)) => crate::place::compare(*ty, *a, *b),
         (D::Array(a), D::Array(b)) => {
             let (a, b) = (a.get(), b.get());
@@ -110,8 +114,17 @@ pub fn abbreviate(ty: Oid, value: &DatumRef<'_>) -> u64 {
         DatumRef::Text(text) if ty != oid::JSONB => leading(text.as_bytes()),
         DatumRef::Bytea(bytes) => leading(bytes),
         DatumRef::Uuid(bytes) => leading(bytes),
+        DatumRef::Mac(bytes) => leading(&bytes),
+        DatumRef::Mac8(bytes) => leading(&bytes),
+        DatumRef::Bits(held) => leading(crate::bits::bytes(held)),
         _ => 0,
     }
+}
+
+/// The difference of the first bytes that differ, as far as both go.
+pub(crate) fn difference(a: &[u8], b: &[u8]) -> i32 {
+    let pairs = a.iter().zip(b).counted(1).map(|(a, b)| i32::from(*a) - i32::from(*b));
+    pairs.into_iter().find(|difference| *difference != 0).unwrap_or(0)
 }
 
 /// What of a `char(n)` takes part in comparisons.
@@ -152,6 +165,10 @@ fn rank(d: &DatumRef<'_>) -> u8 {
         D::Array(_) => 18,
         D::Record(_) => 19,
         D::Enum(..) => 20,
+        D::Inet(_) => 21,
+        D::Mac(_) => 22,
+        D::Mac8(_) => 23,
+        D::Bits(_) => 24,
     }
 }
 
@@ -189,6 +206,10 @@ pub fn hash_datum<H: Hasher>(d: &DatumRef<'_>, state: &mut H) {
         D::TimeTz(v, z) => timetz_key(*v, *z).hash(state),
         D::Interval(v) => interval_key(v).hash(state),
         D::Uuid(v) => v.hash(state),
+        D::Inet(v) => v.hash(state),
+        D::Mac(v) => v.hash(state),
+        D::Mac8(v) => v.hash(state),
+        D::Bits(v) => v.hash(state),
         D::Enum(_, order) => order.to_bits().hash(state),
         D::Array(v) => {
             let v = v.get();
@@ -277,6 +298,7 @@ mod tests {
             f64::NAN,
         ];
         let whole = [i64::MIN, -256, -1, 0, 1, 255, 1 << 40, i64::MAX];
+        let bits: [&'static [u8]; 6] = [&[0], &[1, 0], &[0, 0], &[7, 0x80], &[0, 0x80], &[7, 0x80, 0]];
         let uuids = [[0; 16], [9; 16], [0xff; 16]];
         let of = |ty, values: Vec<DatumRef<'static>>| (ty, values);
         let texts = || texts.into_iter().map(DatumRef::Text).collect();
@@ -292,6 +314,9 @@ mod tests {
             of(oid::INT2, whole.into_iter().map(|v| DatumRef::Int2(v as i16)).collect()),
             of(oid::OID, vec![DatumRef::Oid(0), DatumRef::Oid(u32::MAX)]),
             of(oid::BOOL, vec![DatumRef::Bool(false), DatumRef::Bool(true)]),
+            of(oid::VARBIT, bits.iter().map(|held| DatumRef::Bits(held)).collect()),
+            of(oid::MACADDR, vec![DatumRef::Mac([0; 6]), DatumRef::Mac([0xff; 6])]),
+            of(oid::MACADDR8, vec![DatumRef::Mac8([0; 8]), DatumRef::Mac8([0xff; 8])]),
             of(oid::UUID, uuids.each_ref().map(|v| DatumRef::Uuid(Box::leak(Box::new(*v)))).to_vec()),
         ];
         for (ty, values) in lists {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use base::work;
 
+use crate::network::Inet;
 use crate::numeric::{Numeric, NumericRef};
+use crate::oid;
 
 /// An owned SQL value. 24 bytes; cloning allocates nothing (long payloads are shared).
 ///
@@ -50,6 +52,14 @@ pub enum Datum {
     Interval(Interval),
     /// `uuid`, in network byte order.
     Uuid([u8; 16]),
+    /// `inet`, `cidr`
+    Inet(Inet),
+    /// `macaddr`
+    Mac([u8; 6]),
+    /// `macaddr8`
+    Mac8([u8; 8]),
+    /// `bit(n)`, `bit varying(n)`, as [`crate::bits`] holds them.
+    Bits(Arc<[u8]>),
     /// A value of an enum: its type, and its place in the order of the type's labels.
     Enum(base::Oid, f32),
     /// An array of any element type.
@@ -97,6 +107,14 @@ pub enum DatumRef<'a> {
     Interval(Interval),
     /// See [`Datum::Uuid`].
     Uuid(&'a [u8; 16]),
+    /// See [`Datum::Inet`].
+    Inet(Inet),
+    /// See [`Datum::Mac`].
+    Mac([u8; 6]),
+    /// See [`Datum::Mac8`].
+    Mac8([u8; 8]),
+    /// See [`Datum::Bits`].
+    Bits(&'a [u8]),
     /// See [`Datum::Enum`].
     Enum(base::Oid, f32),
     /// See [`Datum::Array`]; either the value or its bytes in a row.
@@ -185,6 +203,10 @@ impl Datum {
             Datum::TimestampTz(v) => DatumRef::TimestampTz(*v),
             Datum::Interval(v) => DatumRef::Interval(*v),
             Datum::Uuid(v) => DatumRef::Uuid(v),
+            Datum::Inet(v) => DatumRef::Inet(*v),
+            Datum::Mac(v) => DatumRef::Mac(*v),
+            Datum::Mac8(v) => DatumRef::Mac8(*v),
+            Datum::Bits(v) => DatumRef::Bits(v),
             Datum::Enum(ty, order) => DatumRef::Enum(*ty, *order),
             Datum::Array(v) => DatumRef::Array(ArrayRef::Value(v)),
             Datum::Record(v) => DatumRef::Record(v),
@@ -246,10 +268,59 @@ impl DatumRef<'_> {
             DatumRef::TimestampTz(v) => Datum::TimestampTz(v),
             DatumRef::Interval(v) => Datum::Interval(v),
             DatumRef::Uuid(v) => Datum::Uuid(*v),
+            DatumRef::Inet(v) => Datum::Inet(v),
+            DatumRef::Mac(v) => Datum::Mac(v),
+            DatumRef::Mac8(v) => Datum::Mac8(v),
+            DatumRef::Bits(v) => Datum::Bits(copied_bytes(v)),
             DatumRef::Enum(ty, order) => Datum::Enum(ty, order),
             DatumRef::Array(v) => Datum::Array(Arc::new(v.get().into_owned())),
             DatumRef::Record(v) => Datum::Record(v.into()),
         }
+    }
+}
+
+/// A value as one of another type that is held alike, which is the same value but for what says of itself of which type it is.
+#[inline]
+pub fn relabelled(value: Datum, ty: base::Oid) -> Datum {
+    match value {
+        Datum::Inet(v) if ty == oid::INET => Datum::Inet(v.of_type(false)),
+        value => value,
+    }
+}
+
+/// The type that a value has as far as it shows: where several types are held alike, the most general one. NULL is a text.
+pub fn type_of(value: &Datum) -> base::Oid {
+    match value {
+        Datum::Null | Datum::Text(_) => oid::TEXT,
+        Datum::Bool(_) => oid::BOOL,
+        Datum::Int2(_) => oid::INT2,
+        Datum::Int4(_) => oid::INT4,
+        Datum::Int8(_) => oid::INT8,
+        Datum::Oid(_) => oid::OID,
+        Datum::Float4(_) => oid::FLOAT4,
+        Datum::Float8(_) => oid::FLOAT8,
+        Datum::Numeric(_) => oid::NUMERIC,
+        Datum::Bytea(_) => oid::BYTEA,
+        Datum::Date(_) => oid::DATE,
+        Datum::Time(_) => oid::TIME,
+        Datum::TimeTz(..) => oid::TIMETZ,
+        Datum::Timestamp(_) => oid::TIMESTAMP,
+        Datum::TimestampTz(_) => oid::TIMESTAMPTZ,
+        Datum::Interval(_) => oid::INTERVAL,
+        Datum::Uuid(_) => oid::UUID,
+        Datum::Inet(v) => {
+            if v.is_network() {
+                oid::CIDR
+            } else {
+                oid::INET
+            }
+        }
+        Datum::Mac(_) => oid::MACADDR,
+        Datum::Mac8(_) => oid::MACADDR8,
+        Datum::Bits(_) => oid::VARBIT,
+        Datum::Enum(ty, _) => *ty,
+        Datum::Array(array) => oid::array_of(array.element).unwrap_or(oid::TEXT_ARRAY),
+        Datum::Record(_) => oid::RECORD,
     }
 }
 

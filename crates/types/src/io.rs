@@ -20,14 +20,19 @@ use base::{Error, Oid, Result, SqlState};
 
 use crate::datetime as dt;
 use crate::jsonpath::JsonPath;
+use crate::network::Shown;
 use crate::numeric::Numeric;
 use crate::room::{self, Room as _};
-use crate::{ByteaOutput, Datum, DatumRef, InputContext, OutputSettings, array, json, oid, user};
+use crate::{ByteaOutput, Datum, DatumRef, Inet, InputContext, OutputSettings, array, bits, json, mac, oid, user};
 
+/// What the binary form of an address of IPv4 begins with.
+pub(crate) const AF_INET: u8 = 2;
+/// As [`AF_INET`], of IPv6.
+pub(crate) const AF_INET6: u8 = 3;
 /// Digits of the longest number.
 const NUMBER_MAX: usize = 150_000;
 
-fn invalid_syntax(ty: &str, text: &str) -> Error {
+pub(crate) fn invalid_syntax(ty: &str, text: &str) -> Error {
     Error::new(SqlState::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type {ty}: \"{text}\""))
 }
 
@@ -57,6 +62,10 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
             Datum::from(parse_bytea(text)?)
         }
         oid::UUID => Datum::Uuid(parse_uuid(text)?),
+        oid::INET | oid::CIDR => Datum::Inet(Inet::parse(text, ty == oid::CIDR)?),
+        oid::MACADDR => Datum::Mac(mac::parse(text)?),
+        oid::MACADDR8 => Datum::Mac8(mac::parse8(text)?),
+        oid::BIT | oid::VARBIT => Datum::Bits(bits::parse(text)?),
         oid::DATE => Datum::Date(dt::parse_date(text, cx)?),
         oid::TIME => Datum::Time(dt::parse_time(text, cx)?),
         oid::TIMETZ => dt::parse_timetz(text, cx).map(|(micros, west)| Datum::TimeTz(micros, west))?,
@@ -132,6 +141,12 @@ pub fn write_text(value: DatumRef<'_>, ty: Oid, settings: &OutputSettings, out: 
         DatumRef::TimestampTz(v) => dt::write_timestamptz(v, settings, out),
         DatumRef::Interval(v) => dt::write_interval(v, settings, out),
         DatumRef::Uuid(v) => write_uuid(v, out),
+        // What is shown as no type in particular says by itself of which it is.
+        DatumRef::Inet(v) if ty == oid::CIDR || ty != oid::INET && v.is_network() => v.write(Shown::Always, out),
+        DatumRef::Inet(v) => v.write(Shown::IfShorter, out),
+        DatumRef::Mac(v) => mac::write(&v, out),
+        DatumRef::Mac8(v) => mac::write(&v, out),
+        DatumRef::Bits(v) => bits::write(v, out)?,
         DatumRef::Enum(ty, order) => write_label(ty, order, out)?,
         DatumRef::Array(v) => array::write(&v.get(), ty, settings, out)?,
         DatumRef::Record(v) => array::write_record(v, settings, out)?,
@@ -193,6 +208,18 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
             out.extend_from_slice(&v.months.to_be_bytes());
         }
         DatumRef::Uuid(v) => out.extend_from_slice(v),
+        DatumRef::Inet(v) => {
+            let family = if v.family() == 4 { AF_INET } else { AF_INET6 };
+            out.extend_from_slice(&[family, v.prefix(), u8::from(ty == oid::CIDR), v.width() / 8]);
+            v.write_address(out);
+        }
+        DatumRef::Mac(v) => out.extend_from_slice(&v),
+        DatumRef::Mac8(v) => out.extend_from_slice(&v),
+        DatumRef::Bits(v) => {
+            out.make_room(4 + v.len())?;
+            out.extend_from_slice(&(bits::len(v) as i32).to_be_bytes());
+            work::append(out, bits::bytes(v));
+        }
         DatumRef::Enum(ty, order) => write_label(ty, order, out)?,
         DatumRef::Array(v) => array::write_binary(&v.get(), ty, out)?,
         DatumRef::Record(v) => array::write_record_binary(v, out)?,

@@ -70,6 +70,14 @@ fn write_value(value: DatumRef<'_>, out: &mut Vec<u8>) {
         }
         DatumRef::Interval(v) => out.extend_from_slice(&((interval_key(&v) as u128) ^ 1 << 127).to_be_bytes()),
         DatumRef::Uuid(v) => out.extend_from_slice(v),
+        DatumRef::Inet(v) => v.write_key(out),
+        DatumRef::Mac(v) => out.extend_from_slice(&v),
+        DatumRef::Mac8(v) => out.extend_from_slice(&v),
+        DatumRef::Bits(v) => {
+            write_bytes(crate::bits::bytes(v), out);
+            // Of values of as many bytes the one with less bits in the last comes first.
+            out.push(8 - v.first().copied().unwrap_or(0));
+        }
         DatumRef::Enum(ty, mark) => crate::place::write_key(ty, mark, out),
         DatumRef::Array(v) => {
             let v = v.get();
@@ -98,6 +106,8 @@ fn fixed_width(ty: Oid) -> Option<usize> {
         oid::INT4 | oid::DATE | oid::OID => 4,
         oid::INT8 | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ => 8,
         oid::UUID => 16,
+        oid::MACADDR => 6,
+        oid::MACADDR8 => 8,
         _ => return None,
     })
 }
@@ -146,6 +156,8 @@ pub fn decode_key(column: &[u8], ty: Oid, descending: bool) -> Option<Datum> {
         oid::TIMESTAMP => Datum::Timestamp(read_i64(value, mask)?),
         oid::TIMESTAMPTZ => Datum::TimestampTz(read_i64(value, mask)?),
         oid::UUID => Datum::Uuid(fixed(value, mask)?),
+        oid::MACADDR => Datum::Mac(fixed(value, mask)?),
+        oid::MACADDR8 => Datum::Mac8(fixed(value, mask)?),
         oid::TEXT | oid::VARCHAR => match value.split_last_chunk::<2>()?.0 {
             plain if mask == 0 && !plain.contains(&0) => Datum::Text(std::str::from_utf8(plain).ok()?.into()),
             _ => Datum::Text(String::from_utf8(read_bytes(value, mask)?).ok()?.into()),

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod array;
+pub mod bits;
 pub mod cmp;
 pub mod datetime;
 mod datum;
@@ -18,6 +19,8 @@ pub mod io;
 pub mod json;
 pub mod jsonpath;
 pub mod key;
+pub mod mac;
+pub mod network;
 pub mod numeric;
 pub mod oid;
 pub mod place;
@@ -28,10 +31,11 @@ mod typmod;
 pub mod user;
 
 pub use cmp::{abbreviate, compare, compare_as, hash_as, hash_datum};
-pub use datum::{Array, ArrayRef, Datum, DatumRef, Interval, shared, written};
+pub use datum::{Array, ArrayRef, Datum, DatumRef, Interval, relabelled, shared, type_of, written};
 pub use io::{LEFT_OVER, is_sent_as_text, parse_text, plain_int, read_binary, write_binary, write_text};
 pub use io::{tid, tid_parts, xid8, xid8_number};
 pub use key::{decode_key, encode_key, key_says_all, split_key};
+pub use network::Inet;
 pub use numeric::{Numeric, NumericRef, NumericSum};
 pub use oid::{TypeInfo, all_types, array_of, element_of, format_type, type_by_name, type_info, type_named};
 pub use row::{ColumnType, RowLayout, RowRef};

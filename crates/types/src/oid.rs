@@ -92,9 +92,15 @@ types! {
     TABLE_AM_HANDLER = 269, "table_am_handler", "table_am_handler", 4, true, 'P', false, 'i', 0, 0, "table_am_handler_", false;
     XID8_ARRAY = 271, "_xid8", "xid8[]", -1, false, 'A', false, 'd', 5069, 0, "array_", true;
     INDEX_AM_HANDLER = 325, "index_am_handler", "index_am_handler", 4, true, 'P', false, 'i', 0, 0, "index_am_handler_", false;
+    CIDR = 650, "cidr", "cidr", -1, false, 'I', false, 'i', 0, 651, "cidr_", true;
+    CIDR_ARRAY = 651, "_cidr", "cidr[]", -1, false, 'A', false, 'i', 650, 0, "array_", true;
     FLOAT4 = 700, "float4", "real", 4, true, 'N', false, 'i', 0, 1021, "float4", true;
     FLOAT8 = 701, "float8", "double precision", 8, true, 'N', true, 'd', 0, 1022, "float8", true;
     UNKNOWN = 705, "unknown", "unknown", -2, false, 'X', false, 'c', 0, 0, "unknown", true;
+    MACADDR8 = 774, "macaddr8", "macaddr8", 8, false, 'U', false, 'i', 0, 775, "macaddr8_", true;
+    MACADDR8_ARRAY = 775, "_macaddr8", "macaddr8[]", -1, false, 'A', false, 'i', 774, 0, "array_", true;
+    MACADDR = 829, "macaddr", "macaddr", 6, false, 'U', false, 'i', 0, 1040, "macaddr_", true;
+    INET = 869, "inet", "inet", -1, false, 'I', true, 'i', 0, 1041, "inet_", true;
     BOOL_ARRAY = 1000, "_bool", "boolean[]", -1, false, 'A', false, 'i', 16, 0, "array_", true;
     BYTEA_ARRAY = 1001, "_bytea", "bytea[]", -1, false, 'A', false, 'i', 17, 0, "array_", true;
     CHAR_ARRAY = 1002, "_char", "\"char\"[]", -1, false, 'A', false, 'i', 18, 0, "array_", true;
@@ -114,6 +120,8 @@ types! {
     FLOAT4_ARRAY = 1021, "_float4", "real[]", -1, false, 'A', false, 'i', 700, 0, "array_", true;
     FLOAT8_ARRAY = 1022, "_float8", "double precision[]", -1, false, 'A', false, 'd', 701, 0, "array_", true;
     OID_ARRAY = 1028, "_oid", "oid[]", -1, false, 'A', false, 'i', 26, 0, "array_", true;
+    MACADDR_ARRAY = 1040, "_macaddr", "macaddr[]", -1, false, 'A', false, 'i', 829, 0, "array_", true;
+    INET_ARRAY = 1041, "_inet", "inet[]", -1, false, 'A', false, 'i', 869, 0, "array_", true;
     BPCHAR = 1042, "bpchar", "character", -1, false, 'S', false, 'i', 0, 1014, "bpchar", true;
     VARCHAR = 1043, "varchar", "character varying", -1, false, 'S', false, 'i', 0, 1015, "varchar", true;
     DATE = 1082, "date", "date", 4, true, 'D', false, 'i', 0, 1182, "date_", true;
@@ -130,6 +138,10 @@ types! {
     CSTRING_ARRAY = 1263, "_cstring", "cstring[]", -1, false, 'A', false, 'i', 2275, 0, "array_", true;
     TIMETZ = 1266, "timetz", "time with time zone", 12, false, 'D', false, 'd', 0, 1270, "timetz_", true;
     TIMETZ_ARRAY = 1270, "_timetz", "time with time zone[]", -1, false, 'A', false, 'd', 1266, 0, "array_", true;
+    BIT = 1560, "bit", "bit", -1, false, 'V', false, 'i', 0, 1561, "bit_", true;
+    BIT_ARRAY = 1561, "_bit", "bit[]", -1, false, 'A', false, 'i', 1560, 0, "array_", true;
+    VARBIT = 1562, "varbit", "bit varying", -1, false, 'V', true, 'i', 0, 1563, "varbit_", true;
+    VARBIT_ARRAY = 1563, "_varbit", "bit varying[]", -1, false, 'A', false, 'i', 1562, 0, "array_", true;
     NUMERIC = 1700, "numeric", "numeric", -1, false, 'N', false, 'i', 0, 1231, "numeric_", true;
     REGPROCEDURE = 2202, "regprocedure", "regprocedure", 4, true, 'N', false, 'i', 0, 2207, "regprocedure", true;
     REGOPER = 2203, "regoper", "regoper", 4, true, 'N', false, 'i', 0, 2208, "regoper", true;
@@ -262,6 +274,7 @@ pub fn format_type(oid: Oid, typmod: i32) -> String {
         };
     }
     match oid {
+        BIT | VARBIT => format!("{}({typmod})", info.sql_name),
         VARCHAR | BPCHAR if typmod > 4 => format!("{}({})", info.sql_name, typmod - 4),
         VARCHAR | BPCHAR => info.sql_name.to_string(),
         NUMERIC if typmod < 4 => "numeric".to_string(),
@@ -277,6 +290,11 @@ pub fn format_type(oid: Oid, typmod: i32) -> String {
         // Other types that have no modifiers show the number.
         _ => format!("{}({typmod})", info.sql_name),
     }
+}
+
+/// The name of `character` or `bit` of any length: what SQL calls so has a length of one.
+pub fn any_length_name(ty: Oid) -> &'static str {
+    if ty == BIT { "\"bit\"" } else { "bpchar" }
 }
 
 /// Precision and scale of a numeric modifier.

@@ -12,6 +12,7 @@
 use base::{Error, Oid, Result, SqlState, work};
 
 use crate::datum::ArrayRef;
+use crate::network::Inet;
 use crate::numeric::NumericRef;
 use crate::room::{self, Room as _};
 use crate::{Array, Datum, DatumRef, Interval, oid, user};
@@ -45,11 +46,16 @@ enum Kind {
     TimestampTz,
     Interval,
     Uuid,
+    Mac,
+    Mac8,
     Enum,
     Text,
     Bytea,
     Numeric,
     Array,
+    Inet,
+    Cidr,
+    Bits,
     /// A `tid` or an `xid8`. Among what varies: where tables were made before there were values of these types, they stand there.
     Counted,
     Record,
@@ -72,6 +78,11 @@ impl Kind {
             oid::TIMESTAMPTZ => Kind::TimestampTz,
             oid::INTERVAL => Kind::Interval,
             oid::UUID => Kind::Uuid,
+            oid::INET => Kind::Inet,
+            oid::CIDR => Kind::Cidr,
+            oid::MACADDR => Kind::Mac,
+            oid::MACADDR8 => Kind::Mac8,
+            oid::BIT | oid::VARBIT => Kind::Bits,
             oid::BYTEA => Kind::Bytea,
             oid::NUMERIC => Kind::Numeric,
             oid::RECORD => Kind::Record,
@@ -97,10 +108,19 @@ impl Kind {
             Kind::Bool => 1,
             Kind::Int2 => 2,
             Kind::Int4 | Kind::Oid | Kind::Float4 | Kind::Date => 4,
-            Kind::Int8 | Kind::Float8 | Kind::Time | Kind::Timestamp | Kind::TimestampTz | Kind::Enum => 8,
+            Kind::Mac => 6,
+            Kind::Int8 | Kind::Float8 | Kind::Time | Kind::Timestamp | Kind::TimestampTz | Kind::Enum | Kind::Mac8 => 8,
             Kind::TimeTz => 12,
             Kind::Interval | Kind::Uuid => 16,
-            Kind::Text | Kind::Bytea | Kind::Numeric | Kind::Array | Kind::Counted | Kind::Record => return None,
+            Kind::Text
+            | Kind::Bytea
+            | Kind::Numeric
+            | Kind::Array
+            | Kind::Inet
+            | Kind::Cidr
+            | Kind::Bits
+            | Kind::Counted
+            | Kind::Record => return None,
         })
     }
 }
@@ -363,6 +383,8 @@ fn write_fixed(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&v.months.to_le_bytes());
         }
         (Kind::Uuid, Datum::Uuid(v)) => out.extend_from_slice(v),
+        (Kind::Mac, Datum::Mac(v)) => out.extend_from_slice(v),
+        (Kind::Mac8, Datum::Mac8(v)) => out.extend_from_slice(v),
         (Kind::Enum, Datum::Enum(ty, order)) => {
             out.extend_from_slice(&ty.0.to_le_bytes());
             out.extend_from_slice(&order.to_le_bytes());
@@ -379,7 +401,8 @@ fn write_var(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
             out.make_room(v.len())?;
             work::append(out, v.as_bytes());
         }
-        (Kind::Bytea, Datum::Bytea(v)) => {
+        (Kind::Inet | Kind::Cidr, Datum::Inet(v)) => v.encode(out),
+        (Kind::Bytea, Datum::Bytea(v)) | (Kind::Bits, Datum::Bits(v)) => {
             out.make_room(v.len())?;
             work::append(out, v);
         }
@@ -588,6 +611,10 @@ impl<'a> RowRef<'a> {
                 months: i32::from_le_bytes(*self.fixed::<4>(place + 12)?),
             }),
             Kind::Uuid => DatumRef::Uuid(self.fixed::<16>(place)?),
+            Kind::Mac => DatumRef::Mac(*self.fixed(place)?),
+            Kind::Mac8 => DatumRef::Mac8(*self.fixed(place)?),
+            Kind::Inet | Kind::Cidr => DatumRef::Inet(Inet::decode(self.var(place as usize)?, kind == Kind::Cidr)?),
+            Kind::Bits => DatumRef::Bits(self.var(place as usize)?),
             Kind::Enum => {
                 let order = f32::from_le_bytes(*self.fixed::<4>(place + 4)?);
                 DatumRef::Enum(Oid(int4()? as u32), order)

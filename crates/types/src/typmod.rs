@@ -4,7 +4,7 @@ use base::work::Count;
 use base::{Error, Oid, Result, SqlState};
 
 use crate::oid::{self, numeric_typmod};
-use crate::{Array, Datum};
+use crate::{Array, Datum, bits};
 
 /// Blanks that a value may be padded to: PostgreSQL's limit of a declared length. Called as a function, `bpchar` is
 /// given any number.
@@ -51,6 +51,9 @@ pub fn apply_typmod(value: Datum, ty: Oid, typmod: i32, explicit: bool) -> Resul
                     None => Datum::Text(text),
                 }
             }
+        }
+        (oid::BIT | oid::VARBIT, Datum::Bits(held)) => {
+            Datum::Bits(bits::fit(held, typmod as usize, ty == oid::VARBIT, explicit)?)
         }
         (oid::NUMERIC, Datum::Numeric(number)) => {
             let (precision, scale) = numeric_typmod(typmod);

@@ -137,6 +137,7 @@ fn cast_function(entry: &CastEntry) -> Option<&'static Function> {
         .find(exact)
         .or_else(|| named.iter().find(exact))
         .or_else(|| named.iter().filter(returns).find(close))
+        .or_else(|| named.iter().find(close))
         .copied()
 }
 
@@ -173,6 +174,8 @@ fn has_modifier(ty: Oid) -> bool {
         ty,
         oid::VARCHAR
             | oid::BPCHAR
+            | oid::BIT
+            | oid::VARBIT
             | oid::NUMERIC
             | oid::TIME
             | oid::TIMETZ
@@ -236,7 +239,7 @@ impl Binder<'_, '_> {
         self.coerce_with(value, Ty::of(to), context, location)
     }
 
-    /// As [`Binder::coerce`]; the modifier matters to the input of intervals only.
+    /// As [`Binder::coerce`]; the modifier matters to the input of intervals, and to functions that make values of a given length.
     fn coerce_with(&mut self, value: Located, to: Ty, context: CastContext, location: i32) -> Result<Located> {
         let Located { expr, at } = value;
         let from = expr.ty().oid;
@@ -251,7 +254,7 @@ impl Binder<'_, '_> {
             Expr::Const(Datum::Null, _) if from == oid::UNKNOWN => Expr::Const(Datum::Null, Ty::of(to.oid)),
             Expr::Const(Datum::Text(text), _) if from == oid::UNKNOWN => self.literal(&text, target, at)?,
             Expr::Param(index, _) if from == oid::UNKNOWN => self.decide_param(index, Ty::of(to.oid), at)?,
-            expr => self.convert(expr, from, to.oid, context, at, location)?,
+            expr => self.convert(expr, from, to, context, at, location)?,
         };
         Ok(Located { expr, at })
     }
@@ -261,11 +264,12 @@ impl Binder<'_, '_> {
         &mut self,
         expr: Expr,
         from: Oid,
-        to: Oid,
+        target: Ty,
         context: CastContext,
         at: i32,
         location: i32,
     ) -> Result<Expr> {
+        let to = target.oid;
         let explicit = context == CastContext::Explicit;
         let from = base_of(from);
         let path = match from {
@@ -307,7 +311,7 @@ impl Binder<'_, '_> {
                 }
                 Ok(fold::cast(self.cx, expr, Ty::of(to), CastKind::InOut, explicit, at))
             }
-            Some(Pathway::Function(entry)) => self.cast_call(expr, entry, explicit, at),
+            Some(Pathway::Function(entry)) => self.cast_call(expr, entry, target.typmod, explicit, at),
             None => Err(Error::internal(format!(
                 "failed to find conversion function from {} to {}",
                 format_type(from, -1),
@@ -327,7 +331,14 @@ impl Binder<'_, '_> {
         Ok(fold::call(self.cx, function, vec![text], Ty::of(to), at))
     }
 
-    fn cast_call(&mut self, expr: Expr, entry: &'static CastEntry, explicit: bool, at: i32) -> Result<Expr> {
+    fn cast_call(
+        &mut self,
+        expr: Expr,
+        entry: &'static CastEntry,
+        typmod: i32,
+        explicit: bool,
+        at: i32,
+    ) -> Result<Expr> {
         let to = entry.target;
         // text → regclass is a cast function in the catalog; the catalog is looked at here.
         if super::regtypes::is_catalog_type(to) && category(entry.source) == 'S' {
@@ -358,12 +369,14 @@ impl Binder<'_, '_> {
             false => fold::cast(self.cx, expr, Ty::of(first), CastKind::Relabel, false, at),
         });
         if function.args.len() > 1 {
-            args.push(Expr::Const(Datum::Int4(-1), Ty::of(oid::INT4)));
+            args.push(Expr::Const(Datum::Int4(typmod), Ty::of(oid::INT4)));
         }
         if function.args.len() > 2 {
             args.push(Expr::Const(Datum::Bool(explicit), Ty::of(oid::BOOL)));
         }
-        let result = fold::call(self.cx, function, args, Ty::of(function.ret), at);
+        // A function that is given the modifier applies it.
+        let typmod = if function.args.len() > 1 { typmod } else { -1 };
+        let result = fold::call(self.cx, function, args, Ty { oid: function.ret, typmod }, at);
         Ok(match function.ret == to {
             true => result,
             false => fold::cast(self.cx, result, Ty::of(to), CastKind::Relabel, explicit, at),

@@ -135,7 +135,11 @@ impl<'a> Binder<'a, '_> {
                     Expr::Const(Datum::Numeric(number), Ty::of(oid::NUMERIC))
                 }
             },
-            Some(_) => return Err(self.unsupported("bit strings are not supported", at)),
+            Some(Node::BitString(text)) => {
+                let held = types::bits::parse(text).map_err(|e| self.locate(e, at))?;
+                Expr::Const(Datum::Bits(held), Ty::of(oid::BIT))
+            }
+            Some(_) => return Err(self.unsupported("constants of this kind are not supported", at)),
         };
         Ok(Located { expr, at })
     }

@@ -67,7 +67,7 @@ fn value_of_cast(value: &Datum, from: base::Oid, ty: Ty, kind: CastKind, explici
         return Some(Ok(Datum::Null));
     }
     match (kind, value) {
-        (CastKind::Relabel | CastKind::Collate(_), _) => Some(Ok(value.clone())),
+        (CastKind::Relabel | CastKind::Collate(_), _) => Some(Ok(types::relabelled(value.clone(), ty.oid))),
         (CastKind::Typmod, _) => Some(types::apply_typmod(value.clone(), ty.oid, ty.typmod, explicit)),
         (CastKind::InOut, Datum::Text(text)) if from == oid::TEXT && is_read_alike(ty.oid) => {
             let settings = OutputSettings::default();
@@ -80,7 +80,23 @@ fn value_of_cast(value: &Datum, from: base::Oid, ty: Ty, kind: CastKind, explici
 
 /// Whether a text says the same value of a type whatever the settings.
 fn is_read_alike(ty: base::Oid) -> bool {
-    [oid::INT2, oid::INT4, oid::INT8, oid::FLOAT4, oid::FLOAT8, oid::NUMERIC, oid::BOOL, oid::UUID].contains(&ty)
+    [
+        oid::INT2,
+        oid::INT4,
+        oid::INT8,
+        oid::FLOAT4,
+        oid::FLOAT8,
+        oid::NUMERIC,
+        oid::BOOL,
+        oid::UUID,
+        oid::INET,
+        oid::CIDR,
+        oid::MACADDR,
+        oid::MACADDR8,
+        oid::BIT,
+        oid::VARBIT,
+    ]
+    .contains(&ty)
 }
 
 /// The error of what was to be folded and could not be.

@@ -110,14 +110,8 @@ fn does_not_exist(names: &[&str], name: &TypeName, sql: &str) -> Error {
 }
 
 /// Types of PostgreSQL that are not here.
-const UNSUPPORTED: [&str; 30] = [
-    "bit",
-    "varbit",
+const UNSUPPORTED: [&str; 24] = [
     "money",
-    "inet",
-    "cidr",
-    "macaddr",
-    "macaddr8",
     "point",
     "line",
     "lseg",
@@ -172,6 +166,8 @@ fn modifier(info: &TypeInfo, modifiers: &[Option<Node>]) -> Result<i32> {
     match info.oid {
         oid::VARCHAR => length(&numbers, "varchar"),
         oid::BPCHAR => length(&numbers, "char"),
+        oid::BIT => bits(&numbers, "bit"),
+        oid::VARBIT => bits(&numbers, "varbit"),
         oid::NUMERIC => numeric(&numbers),
         oid::TIME => precision(&numbers, "TIME", ""),
         oid::TIMETZ => precision(&numbers, "TIME", " WITH TIME ZONE"),
@@ -194,6 +190,17 @@ fn length(numbers: &[i32], name: &str) -> Result<i32> {
         [n] if *n < 1 => Err(invalid(format!("length for type {name} must be at least 1"))),
         [n] if *n > MAX_LENGTH => Err(invalid(format!("length for type {name} cannot exceed {MAX_LENGTH}"))),
         [n] => Ok(n + 4),
+        _ => Err(invalid("invalid type modifier".to_string())),
+    }
+}
+
+/// As [`length`]; the modifier is the length.
+fn bits(numbers: &[i32], name: &str) -> Result<i32> {
+    const MAX_BITS: i32 = MAX_LENGTH * 8;
+    match numbers {
+        [n] if *n < 1 => Err(invalid(format!("length for type {name} must be at least 1"))),
+        [n] if *n > MAX_BITS => Err(invalid(format!("length for type {name} cannot exceed {MAX_BITS}"))),
+        [n] => Ok(*n),
         _ => Err(invalid("invalid type modifier".to_string())),
     }
 }

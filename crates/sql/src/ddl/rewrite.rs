@@ -21,8 +21,9 @@ pub(super) fn constant_default(cx: &mut Cx<'_>, text: &Expression, ty: Ty) -> Re
 pub(super) fn as_type(catalog: &Catalog, expression: &str, ty: Oid) -> String {
     let name = match ty {
         // Their names alone mean a length of one.
-        oid::BPCHAR => "bpchar".to_owned(),
-        oid::BPCHAR_ARRAY => "bpchar[]".to_owned(),
+        oid::BPCHAR | oid::BIT => oid::any_length_name(ty).to_owned(),
+        oid::BPCHAR_ARRAY => format!("{}[]", oid::any_length_name(oid::BPCHAR)),
+        oid::BIT_ARRAY => format!("{}[]", oid::any_length_name(oid::BIT)),
         ty => made_name(catalog, ty).unwrap_or_else(|| types::format_type(ty, -1)),
     };
     format!("({expression})::{name}")

@@ -17,7 +17,7 @@ pub(crate) fn datum_bytes(value: &Datum) -> usize {
     size_of::<Datum>()
         + match value {
             Datum::Text(text) => text.len() + 16,
-            Datum::Bytea(bytes) => bytes.len() + 16,
+            Datum::Bytea(bytes) | Datum::Bits(bytes) => bytes.len() + 16,
             Datum::Numeric(_) => 32,
             Datum::Array(array) => array.values.len() * size_of::<Datum>() + 64,
             Datum::Record(fields) => fields.len() * size_of::<Datum>() + 16,

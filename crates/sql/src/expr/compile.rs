@@ -78,7 +78,7 @@ pub(crate) fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
         Expr::Cast { arg, ty, kind, explicit, .. } => {
             let from = arg.ty().oid;
             let code = compile(arg, names)?;
-            if matches!(kind, CastKind::Relabel | CastKind::Collate(_)) {
+            if matches!(kind, CastKind::Relabel | CastKind::Collate(_)) && ty.oid != oid::INET {
                 return Ok(code);
             }
             Code::Cast { arg: Box::new(code), from, to: ty.oid, typmod: ty.typmod, kind: *kind, explicit: *explicit }
@@ -247,6 +247,11 @@ fn ordered(ty: Oid) -> bool {
             | oid::TIMESTAMPTZ
             | oid::INTERVAL
             | oid::UUID
+            | oid::INET
+            | oid::MACADDR
+            | oid::MACADDR8
+            | oid::BIT
+            | oid::VARBIT
             | oid::TID
             | oid::XID8
             | oid::ANYENUM

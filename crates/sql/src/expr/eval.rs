@@ -144,7 +144,7 @@ fn apply(function: &Function, cx: &dyn EvalContext, args: &[Datum]) -> Result<Da
 fn weigh(args: &[Datum]) -> Result<usize> {
     let weight = |value: &Datum| match value {
         Datum::Text(text) => text.len() / 8,
-        Datum::Bytea(bytes) => bytes.len() / 8,
+        Datum::Bytea(bytes) | Datum::Bits(bytes) => bytes.len() / 8,
         Datum::Array(array) => array.values.len(),
         _ => 0,
     };
@@ -489,7 +489,7 @@ fn cast(
     cx: &dyn EvalContext,
 ) -> Result<Datum> {
     match kind {
-        CastKind::Relabel | CastKind::Collate(_) => Ok(value),
+        CastKind::Relabel | CastKind::Collate(_) => Ok(types::relabelled(value, to)),
         CastKind::Typmod => match (types::oid::element_of(to), value) {
             (Some(element), Datum::Array(array)) => {
                 let convert = |v: &Datum| match v {

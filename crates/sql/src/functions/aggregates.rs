@@ -52,6 +52,7 @@ pub(super) static AGGREGATES: &[Aggregate] = &[
     agg(2145, "min", &[TEXT], TEXT, extremes::min),
     agg(2146, "min", &[NUMERIC], NUMERIC, extremes::min),
     agg(2245, "min", &[BPCHAR], BPCHAR, extremes::min),
+    agg(3565, "min", &[INET], INET, extremes::min),
     agg(2798, "min", &[TID], TID, extremes::min),
     agg(5100, "min", &[XID8], XID8, extremes::min),
     agg(3526, "max", &[ANYENUM], ANYENUM, extremes::max),
@@ -71,6 +72,7 @@ pub(super) static AGGREGATES: &[Aggregate] = &[
     agg(2129, "max", &[TEXT], TEXT, extremes::max),
     agg(2130, "max", &[NUMERIC], NUMERIC, extremes::max),
     agg(2244, "max", &[BPCHAR], BPCHAR, extremes::max),
+    agg(3564, "max", &[INET], INET, extremes::max),
     agg(2797, "max", &[TID], TID, extremes::max),
     agg(5099, "max", &[XID8], XID8, extremes::max),
     agg(2517, "bool_and", &[BOOL], BOOL, all_of),
@@ -79,12 +81,15 @@ pub(super) static AGGREGATES: &[Aggregate] = &[
     agg(2236, "bit_and", &[INT2], INT2, all_of),
     agg(2238, "bit_and", &[INT4], INT4, all_of),
     agg(2240, "bit_and", &[INT8], INT8, all_of),
+    agg(2242, "bit_and", &[BIT], BIT, all_of),
     agg(2237, "bit_or", &[INT2], INT2, any_of),
     agg(2239, "bit_or", &[INT4], INT4, any_of),
     agg(2241, "bit_or", &[INT8], INT8, any_of),
+    agg(2243, "bit_or", &[BIT], BIT, any_of),
     agg(6164, "bit_xor", &[INT2], INT2, odd_of),
     agg(6165, "bit_xor", &[INT4], INT4, odd_of),
     agg(6166, "bit_xor", &[INT8], INT8, odd_of),
+    agg(6167, "bit_xor", &[BIT], BIT, odd_of),
     agg(3538, "string_agg", &[TEXT, TEXT], TEXT, collect::string_agg).lax(),
     agg(3545, "string_agg", &[BYTEA, BYTEA], BYTEA, collect::bytea_agg).lax(),
     agg(2335, "array_agg", &[ANYNONARRAY], ANYARRAY, collect::array_agg).lax(),
@@ -417,7 +422,7 @@ fn avg_interval(_: &[Oid]) -> Box<dyn Accumulator> {
 /// An aggregate that folds values of one type: logical and bitwise and, or, exclusive or.
 struct Fold {
     state: Datum,
-    step: fn(&Datum, &Datum) -> Option<Datum>,
+    step: fn(&Datum, &Datum) -> Result<Datum>,
 }
 
 impl Accumulator for Fold {
@@ -425,7 +430,7 @@ impl Accumulator for Fold {
         let value = args.first().ok_or_else(|| mismatch("aggregate"))?;
         self.state = match &self.state {
             Datum::Null => value.clone(),
-            state => (self.step)(state, value).ok_or_else(|| mismatch("aggregate"))?,
+            state => (self.step)(state, value)?,
         };
         Ok(())
     }
@@ -436,15 +441,16 @@ impl Accumulator for Fold {
 }
 
 macro_rules! folds {
-    ($($name:ident, $op:tt);+ $(;)?) => {
+    ($($name:ident, $op:tt, $verb:literal);+ $(;)?) => {
         $(fn $name(_: &[Oid]) -> Box<dyn Accumulator> {
-            fn step(a: &Datum, b: &Datum) -> Option<Datum> {
-                Some(match (a, b) {
+            fn step(a: &Datum, b: &Datum) -> Result<Datum> {
+                Ok(match (a, b) {
                     (Datum::Bool(a), Datum::Bool(b)) => Datum::Bool(a $op b),
                     (Datum::Int2(a), Datum::Int2(b)) => Datum::Int2(a $op b),
                     (Datum::Int4(a), Datum::Int4(b)) => Datum::Int4(a $op b),
                     (Datum::Int8(a), Datum::Int8(b)) => Datum::Int8(a $op b),
-                    _ => return None,
+                    (Datum::Bits(a), Datum::Bits(b)) => Datum::Bits(types::bits::combined(a, b, $verb, |a, b| a $op b)?),
+                    _ => return Err(mismatch("aggregate")),
                 })
             }
             Box::new(Fold { state: Datum::Null, step })
@@ -453,7 +459,7 @@ macro_rules! folds {
 }
 
 folds! {
-    all_of, &;
-    any_of, |;
-    odd_of, ^;
+    all_of, &, "AND";
+    any_of, |, "OR";
+    odd_of, ^, "XOR";
 }

@@ -41,6 +41,13 @@ pub(super) fn division_by_zero() -> Error {
     Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")
 }
 
+/// The error of a number that a type of whole numbers has no room for.
+#[cold]
+#[inline(never)]
+pub(super) fn overflow_of(ty: &str) -> Error {
+    Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, format!("{ty} out of range"))
+}
+
 #[cold]
 #[inline(never)]
 pub(super) fn overflow() -> Error {

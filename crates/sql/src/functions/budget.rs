@@ -261,6 +261,9 @@ impl Values {
         match ty {
             ty if is_text(ty) => Datum::Text(self.text(kind)),
             BYTEA => Datum::Bytea(self.text(kind).as_bytes().into()),
+            BIT | VARBIT => {
+                Datum::Bits(types::bits::from_bytes(self.text(kind).as_bytes(), self.text(kind).len() * 8 - 3))
+            }
             NUMERIC => {
                 let digits = self.digits();
                 let (whole, part) = digits.split_at(digits.len().min(100_000));
@@ -289,6 +292,11 @@ impl Values {
             INTERVAL => Datum::Interval(types::Interval { micros: 5, days: 1, months: 1 }),
             NUMERIC => Datum::Numeric(Numeric::new(25, 1)),
             BYTEA => Datum::Bytea(b"hex"[..].into()),
+            UUID => Datum::Uuid([7; 16]),
+            INET | CIDR => Datum::Inet(types::Inet::parse("10.1.0.0/16", ty == CIDR).expect("a network")),
+            MACADDR => Datum::Mac([7; 6]),
+            MACADDR8 => Datum::Mac8([7; 8]),
+            BIT | VARBIT => Datum::Bits(types::bits::from_bytes(b"abc", 20)),
             JSON | JSONB => Datum::text(["1", "[1]", "{\"k1\": 1}"][kind % 3]),
             JSONPATH => Datum::text(["$[*]", "$.** ? (@ > 5)", "$.k1"][kind % 3]),
             ty if is_text(ty) => {
@@ -405,7 +413,7 @@ fn conversions(trial: &mut Trial, values: &Values, cx: &dyn EvalContext) {
     #[rustfmt::skip]
     let types = [
         TEXT, VARCHAR, BPCHAR, NAME, BYTEA, NUMERIC, JSON, JSONB, JSONPATH, TEXT_ARRAY, INT4_ARRAY, FLOAT8, FLOAT4, INT2,
-        INT4, INT8, OID, BOOL, UUID, DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INTERVAL,
+        INT4, INT8, OID, BOOL, UUID, INET, CIDR, MACADDR, MACADDR8, BIT, VARBIT, DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INTERVAL,
     ];
     let input = types::InputContext { settings: cx.settings(), now_micros: 0 };
     for ty in types {

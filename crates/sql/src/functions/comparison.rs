@@ -191,6 +191,7 @@ fn compare_instants(cx: &dyn EvalContext, args: &[Datum]) -> Result<Ordering> {
 fn compare_records(a: &[Datum], b: &[Datum]) -> Result<Ordering> {
     for (number, (x, y)) in a.iter().zip(b).enumerate() {
         if !x.is_null() && !y.is_null() && std::mem::discriminant(x) != std::mem::discriminant(y) {
+            let kind = |value| types::format_type(types::type_of(value), -1);
             let (x, y, number) = (kind(x), kind(y), number + 1);
             let message = format!("cannot compare dissimilar column types {x} and {y} at record column {number}");
             return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
@@ -205,33 +206,6 @@ fn compare_records(a: &[Datum], b: &[Datum]) -> Result<Ordering> {
         return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
     }
     Ok(Ordering::Equal)
-}
-
-/// The type that a value has, as far as it shows.
-fn kind(value: &Datum) -> String {
-    let ty = match value {
-        Datum::Null | Datum::Text(_) => TEXT,
-        Datum::Bool(_) => BOOL,
-        Datum::Int2(_) => INT2,
-        Datum::Int4(_) => INT4,
-        Datum::Int8(_) => INT8,
-        Datum::Oid(_) => OID,
-        Datum::Float4(_) => FLOAT4,
-        Datum::Float8(_) => FLOAT8,
-        Datum::Numeric(_) => NUMERIC,
-        Datum::Bytea(_) => BYTEA,
-        Datum::Date(_) => DATE,
-        Datum::Time(_) => TIME,
-        Datum::TimeTz(..) => TIMETZ,
-        Datum::Timestamp(_) => TIMESTAMP,
-        Datum::TimestampTz(_) => TIMESTAMPTZ,
-        Datum::Interval(_) => INTERVAL,
-        Datum::Uuid(_) => UUID,
-        Datum::Enum(ty, _) => *ty,
-        Datum::Array(array) => types::array_of(array.element).unwrap_or(ANYARRAY),
-        Datum::Record(_) => RECORD,
-    };
-    types::format_type(ty, -1)
 }
 
 /// The table, by OID.

@@ -191,6 +191,8 @@ fn date_trunc(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         (Some(Datum::TimestampTz(v)), None) => {
             Datum::TimestampTz(datetime::date_trunc_timestamptz(name, *v, &cx.settings().timezone)?)
         }
+        // Where there is nothing to cut off nobody looks at the other arguments.
+        (Some(Datum::TimestampTz(v @ (i64::MIN | i64::MAX))), Some(Datum::Text(_))) => Datum::TimestampTz(*v),
         (Some(Datum::TimestampTz(v)), Some(Datum::Text(zone))) => {
             Datum::TimestampTz(datetime::date_trunc_timestamptz_in(name, *v, &datetime::find_zone(zone)?)?)
         }

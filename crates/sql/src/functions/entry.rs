@@ -219,25 +219,8 @@ pub(super) fn argument_types(args: &[Datum]) -> (Option<&Array>, &[Datum]) {
 
 /// The type of a value whose variant belongs to one type only.
 pub(super) fn natural_type(value: &Datum) -> Option<Oid> {
-    Some(match value {
-        Datum::Null | Datum::Text(_) | Datum::Oid(_) => return None,
-        Datum::Bool(_) => BOOL,
-        Datum::Int2(_) => INT2,
-        Datum::Int4(_) => INT4,
-        Datum::Int8(_) => INT8,
-        Datum::Float4(_) => FLOAT4,
-        Datum::Float8(_) => FLOAT8,
-        Datum::Numeric(_) => NUMERIC,
-        Datum::Bytea(_) => BYTEA,
-        Datum::Date(_) => DATE,
-        Datum::Time(_) => TIME,
-        Datum::TimeTz(..) => TIMETZ,
-        Datum::Timestamp(_) => TIMESTAMP,
-        Datum::TimestampTz(_) => TIMESTAMPTZ,
-        Datum::Interval(_) => INTERVAL,
-        Datum::Uuid(_) => UUID,
-        Datum::Enum(ty, _) => *ty,
-        Datum::Array(array) => return types::array_of(array.element),
-        Datum::Record(_) => RECORD,
-    })
+    match value {
+        Datum::Null | Datum::Text(_) | Datum::Oid(_) => None,
+        value => Some(types::type_of(value)),
+    }
 }

@@ -6,6 +6,7 @@
 mod aggregates;
 mod arithmetic;
 mod array;
+mod bits;
 #[cfg(test)]
 mod budget;
 mod casts;
@@ -16,6 +17,7 @@ pub mod extensions;
 mod format;
 mod json;
 mod math;
+pub(crate) mod network;
 mod operators;
 mod record;
 mod registry;

@@ -15,7 +15,7 @@ use super::{EvalContext, Function};
 pub(crate) fn weight(value: &Datum) -> usize {
     match value {
         Datum::Text(text) => text.len(),
-        Datum::Bytea(bytes) => bytes.len(),
+        Datum::Bytea(bytes) | Datum::Bits(bytes) => bytes.len(),
         Datum::Array(array) => array.values.len() * size_of::<Datum>(),
         Datum::Record(fields) => fields.len() * size_of::<Datum>(),
         _ => 0,

@@ -25,7 +25,7 @@ use super::entry::{immutable, mismatched};
 use super::{EvalContext, Function};
 
 #[cold]
-fn negative_length() -> Error {
+pub(super) fn negative_length() -> Error {
     Error::new(SqlState::SUBSTRING_ERROR, "negative substring length not allowed")
 }
 

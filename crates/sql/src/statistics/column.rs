@@ -19,7 +19,7 @@ impl TooWide {
     /// Counts a value if it is one, and leaves NULL in its place: a sample of a table of large values would be as large as a good
     /// part of the table.
     pub fn take(&mut self, value: &mut Datum, ty: Oid) {
-        if matches!(value, Datum::Text(_) | Datum::Bytea(_) | Datum::Array(_) | Datum::Record(_)) {
+        if matches!(value, Datum::Text(_) | Datum::Bytea(_) | Datum::Bits(_) | Datum::Array(_) | Datum::Record(_)) {
             let width = width_of(value, ty);
             if width > WIDTH_MAX {
                 *value = Datum::Null;
@@ -62,6 +62,8 @@ fn width_of(value: &Datum, ty: Oid) -> usize {
     match value {
         Datum::Text(text) => text.len() + 1,
         Datum::Bytea(bytes) => bytes.len() + 1,
+        Datum::Bits(held) => types::bits::bytes(held).len() + 5,
+        Datum::Inet(v) => 3 + usize::from(v.width() / 8),
         Datum::Array(array) => 24 + array.values.iter().map(|v| width_of(v, array.element)).sum::<usize>(),
         Datum::Record(fields) => 24 + fields.iter().map(|v| width_of(v, oid::TEXT)).sum::<usize>(),
         Datum::Numeric(_) => 8,

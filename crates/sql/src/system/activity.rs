@@ -8,7 +8,7 @@ use types::Datum;
 
 use super::views::name_of;
 use super::{Rows, SystemRelation, oid, row, text};
-use crate::functions::EvalContext;
+use crate::functions::{EvalContext, network};
 use crate::monitor::{Activity, Snapshot, State, Waiting};
 use crate::privileges::{Who, roles};
 
@@ -32,7 +32,7 @@ fn client_columns(session: &Activity) -> Vec<(&'static str, Datum)> {
         // As PostgreSQL shows a Unix socket.
         _ => Datum::Int4(-1),
     };
-    vec![("client_addr", session.client.address.as_ref().map_or(Datum::Null, text)), ("client_port", port)]
+    vec![("client_addr", network::address(session.client.address.as_deref())), ("client_port", port)]
 }
 
 fn waits(seen: &Snapshot) -> Option<(&'static str, &'static str)> {

@@ -300,8 +300,8 @@ fn key_word(name: &str) -> Option<&'static str> {
 }
 
 fn type_name(ty: Ty, cx: &dyn EvalContext) -> String {
-    if ty.oid == oid::BPCHAR && ty.typmod < 0 {
-        return "bpchar".to_string();
+    if let (oid::BPCHAR | oid::BIT, ..=-1) = (ty.oid, ty.typmod) {
+        return oid::any_length_name(ty.oid).to_string();
     }
     functions::shown_type(cx, ty.oid, ty.typmod)
 }

@@ -74,7 +74,11 @@ fn sql_name(ty: base::Oid) -> String {
 
 /// What a type's modifier says, by the columns that show it.
 pub(super) fn type_facts(ty: base::Oid, typmod: i32) -> [(&'static str, Datum); 6] {
-    let length = [type_oid::VARCHAR, type_oid::BPCHAR].contains(&ty) && typmod >= 4;
+    let length = match ty {
+        type_oid::VARCHAR | type_oid::BPCHAR if typmod >= 4 => Some(typmod - 4),
+        type_oid::BIT | type_oid::VARBIT if typmod >= 0 => Some(typmod),
+        _ => None,
+    };
     let (precision, radix, scale) = match ty {
         type_oid::INT2 => (Some(16), Some(2), Some(0)),
         type_oid::INT4 => (Some(32), Some(2), Some(0)),
@@ -95,13 +99,13 @@ pub(super) fn type_facts(ty: base::Oid, typmod: i32) -> [(&'static str, Datum); 
         _ => None,
     };
     let int = |value: Option<i32>| value.map_or(Datum::Null, Datum::Int4);
-    let octets = match type_info(ty) {
-        Some(i) if i.category == 'S' && length => Some((typmod - 4) * 4),
-        Some(i) if i.category == 'S' && ty != type_oid::NAME => Some(1 << 30),
+    let octets = match (type_info(ty), length) {
+        (Some(i), Some(length)) if i.category == 'S' => Some(length * 4),
+        (Some(i), None) if i.category == 'S' && ty != type_oid::NAME => Some(1 << 30),
         _ => None,
     };
     [
-        ("character_maximum_length", int(length.then_some(typmod - 4))),
+        ("character_maximum_length", int(length)),
         ("character_octet_length", int(octets)),
         ("numeric_precision", int(precision)),
         ("numeric_precision_radix", int(radix)),

@@ -170,10 +170,13 @@ fn subscript(t: &TypeInfo) -> &'static str {
 
 /// The name of the function that reads or writes a type's modifier.
 fn modifier(t: &TypeInfo, way: &str) -> String {
-    use types::oid::{BPCHAR, INTERVAL, NUMERIC, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, VARCHAR};
+    use types::oid::{BIT, BPCHAR, INTERVAL, NUMERIC, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, VARBIT, VARCHAR};
     let of = if t.is_array() { t.element } else { t.oid };
     match types::type_info(of) {
-        Some(info) if [BPCHAR, INTERVAL, NUMERIC, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, VARCHAR].contains(&of) => {
+        Some(info)
+            if [BIT, BPCHAR, INTERVAL, NUMERIC, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, VARBIT, VARCHAR]
+                .contains(&of) =>
+        {
             format!("{}typmod{way}", info.name)
         }
         _ => String::new(),

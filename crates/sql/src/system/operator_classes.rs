@@ -14,26 +14,31 @@ const BTREE: u32 = 403;
 #[rustfmt::skip]
 const FAMILIES: &[(u32, &str)] = &[
     (397, "array_ops"),
+    (423, "bit_ops"),
     (424, "bool_ops"),
     (426, "bpchar_ops"),
     (428, "bytea_ops"),
     (429, "char_ops"),
     (434, "datetime_ops"),
     (1970, "float_ops"),
+    (1974, "network_ops"),
     (1976, "integer_ops"),
     (1982, "interval_ops"),
+    (1984, "macaddr_ops"),
     (1988, "numeric_ops"),
     (1989, "oid_ops"),
     (1991, "oidvector_ops"),
     (1994, "text_ops"),
     (1996, "time_ops"),
     (2000, "timetz_ops"),
+    (2002, "varbit_ops"),
     (2095, "text_pattern_ops"),
     (2097, "bpchar_pattern_ops"),
     (2789, "tid_ops"),
     (2968, "uuid_ops"),
     (2994, "record_ops"),
     (3194, "record_image_ops"),
+    (3371, "macaddr8_ops"),
     (3522, "enum_ops"),
     (3901, "range_ops"),
     (4033, "jsonb_ops"),
@@ -57,18 +62,24 @@ const CLASSES: &[(u32, &str, u32, u32, bool, u32)] = &[
     (4218, "varchar_pattern_ops", 2095, 25, false, 0),
     (4219, "bpchar_pattern_ops", 2097, 1042, false, 0),
     (10000, "array_ops", 397, 2277, true, 0),
+    (10002, "bit_ops", 423, 1560, true, 0),
     (10003, "bool_ops", 424, 16, true, 0),
     (10004, "bpchar_ops", 426, 1042, true, 0),
     (10006, "bytea_ops", 428, 17, true, 0),
     (10007, "char_ops", 429, 18, true, 0),
+    (10009, "cidr_ops", 1974, 869, false, 0),
     (10012, "float4_ops", 1970, 700, true, 0),
+    (10015, "inet_ops", 1974, 869, true, 0),
     (10022, "interval_ops", 1982, 1186, true, 0),
+    (10024, "macaddr_ops", 1984, 829, true, 0),
+    (10026, "macaddr8_ops", 3371, 774, true, 0),
     (10028, "name_ops", 1994, 19, true, 2275),
     (10032, "oidvector_ops", 1991, 30, true, 0),
     (10034, "record_ops", 2994, 2249, true, 0),
     (10036, "record_image_ops", 3194, 2249, false, 0),
     (10038, "time_ops", 1996, 1083, true, 0),
     (10041, "timetz_ops", 2000, 1266, true, 0),
+    (10043, "varbit_ops", 2002, 1562, true, 0),
     (10044, "varchar_ops", 1994, 25, false, 0),
     (10050, "tid_ops", 2789, 27, true, 0),
     (10053, "xid8_ops", 5067, 5069, true, 0),
@@ -78,13 +89,14 @@ const CLASSES: &[(u32, &str, u32, u32, bool, u32)] = &[
     (10088, "jsonb_ops", 4033, 3802, true, 0),
 ];
 
-/// The type that classes of a type are about: that of arrays for all of them, text for varchar, what is under a domain.
+/// The type that classes of a type are about: that of arrays for all of them, text for varchar, inet for cidr, what is under a domain.
 fn input_type(ty: Oid) -> Oid {
     let ty = types::user::base_type(ty, -1).0;
     match types::type_info(ty) {
         Some(info) if info.is_array() => types::oid::ANYARRAY,
         _ if types::user::is_enum(ty) => types::oid::ANYENUM,
         _ if ty == types::oid::VARCHAR => types::oid::TEXT,
+        _ if ty == types::oid::CIDR => types::oid::INET,
         _ => ty,
     }
 }
@@ -100,8 +112,12 @@ pub(super) fn default_class(ty: Oid) -> u32 {
 /// # Errors
 /// 42704
 pub(crate) fn require_default(ty: Oid, method: &str) -> Result<()> {
-    let of_hash = method == "hash" && matches!(ty, types::oid::XID | types::oid::CID);
-    if of_hash || default_class(ty) != 0 {
+    let is_known = match (method, ty) {
+        ("hash", types::oid::XID | types::oid::CID) => true,
+        ("hash", types::oid::BIT | types::oid::VARBIT) => false,
+        _ => default_class(ty) != 0,
+    };
+    if is_known {
         return Ok(());
     }
     Err(no_default(&types::oid::format_type(ty, -1), method))

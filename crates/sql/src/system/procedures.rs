@@ -321,7 +321,9 @@ fn cast_method(c: &functions::CastEntry) -> (u32, &'static str) {
     use types::oid::{BPCHAR, CHAR, INT2, INT4, INT8, JSON, JSONB, OID, REGCLASS, VARCHAR};
     let fits = |f: &&&functions::Function| f.args.first() == Some(&c.source);
     let function = c.function.and_then(|name| functions::functions_named(name).iter().find(fits).map(|f| f.oid));
-    let Some(function) = function else { return (0, "b") };
+    // The networks of both types are held alike.
+    let of_inet = || functions::function(c.function?, &[types::oid::INET]).filter(|_| c.source == types::oid::CIDR);
+    let Some(function) = function.or_else(|| of_inet().map(|f| f.oid)) else { return (0, "b") };
     if !(OWN_FUNCTIONS..engine_api::oids::FIRST_USER.0).contains(&function) {
         return (function, "f");
     }

@@ -305,7 +305,7 @@ fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
 pub(super) fn storage_of(ty: Oid) -> &'static str {
     let ty = types::user::base_type(ty, -1).0;
     match type_info(ty) {
-        Some(_) if ty == types::oid::NUMERIC => "m",
+        Some(_) if [types::oid::NUMERIC, types::oid::INET, types::oid::CIDR].contains(&ty) => "m",
         Some(info) if info.len == -1 => "x",
         _ => "p",
     }

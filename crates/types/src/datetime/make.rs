@@ -25,7 +25,7 @@ pub fn is_finite_timestamp(t: i64) -> bool {
 
 /// A year in an error: PostgreSQL shows those BC as it counts them inside.
 fn shown(year: i32) -> i32 {
-    if year < 0 { year + 1 } else { year }
+    if year < 0 && year > i32::MIN { year + 1 } else { year }
 }
 
 /// The date's fields, checked; negative years are BC.

@@ -2,12 +2,14 @@
 //!
 //! A value is read from the front of its bytes, so that what is wrong with it is found before what is left over.
 
+use std::net::IpAddr;
+
 use base::{Error, Oid, Result, SqlState};
 
-use super::char_text;
+use super::{AF_INET, AF_INET6, char_text};
 use crate::jsonpath::JsonPath;
 use crate::numeric::Numeric;
-use crate::{Datum, Interval, array, json, oid, user};
+use crate::{Datum, Inet, Interval, array, bits, json, oid, user};
 
 /// The message of the error about bytes behind a value. Whoever knows which parameter it is says so.
 pub const LEFT_OVER: &str = "incorrect binary data format";
@@ -39,6 +41,13 @@ impl<'a> Input<'a> {
         Ok(*first)
     }
 
+    /// Bytes that are read one by one, which is what the error speaks of.
+    fn each<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut out = [0; N];
+        out.iter_mut().try_for_each(|byte| self.byte().map(|read| *byte = read))?;
+        Ok(out)
+    }
+
     /// Two bytes.
     pub(crate) fn short(&mut self) -> Result<u16> {
         Ok(u16::from_be_bytes(self.array()?))
@@ -55,6 +64,37 @@ impl<'a> Input<'a> {
 
     fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
+    }
+
+    /// Family, prefix, whether it is a network, length of the address, address.
+    fn inet(&mut self, is_network: bool) -> Result<Inet> {
+        let name = if is_network { "cidr" } else { "inet" };
+        let invalid = |message| Error::new(SqlState::INVALID_BINARY_REPRESENTATION, message);
+        let wrong = |what: &str| invalid(format!("invalid {what} in external \"{name}\" value"));
+        let bytes = match self.byte()? {
+            AF_INET => 4,
+            AF_INET6 => 16,
+            _ => return Err(wrong("address family")),
+        };
+        let prefix = self.byte()?;
+        if prefix > bytes * 8 {
+            return Err(wrong("bits"));
+        }
+        // What it says of itself counts as little as with PostgreSQL.
+        self.byte()?;
+        if self.byte()? != bytes {
+            return Err(wrong("length"));
+        }
+        let address = match bytes {
+            4 => IpAddr::from(self.each::<4>()?),
+            _ => IpAddr::from(self.each::<16>()?),
+        };
+        let value = Inet::new(address, prefix, is_network).ok_or_else(|| wrong("bits"))?;
+        if is_network && value != value.network() {
+            let error = invalid("invalid external \"cidr\" value".to_string());
+            return Err(error.detail("Value has bits set to right of mask."));
+        }
+        Ok(value)
     }
 
     /// Text behind a version.
@@ -101,6 +141,22 @@ pub(crate) fn take(ty: Oid, typmod: i32, input: &mut Input<'_>) -> Result<Datum>
         oid::NUMERIC => Datum::Numeric(Numeric::read_binary(input)?),
         oid::BYTEA => Datum::from(input.rest()),
         oid::UUID => Datum::Uuid(input.array()?),
+        oid::INET | oid::CIDR => Datum::Inet(input.inet(ty == oid::CIDR)?),
+        oid::MACADDR => Datum::Mac(input.each()?),
+        oid::MACADDR8 => Datum::Mac8(match input.0.len() {
+            6 => {
+                let [a, b, c, d, e, f] = input.each()?;
+                [a, b, c, 0xff, 0xfe, d, e, f]
+            }
+            _ => input.each()?,
+        }),
+        oid::BIT | oid::VARBIT => {
+            let len = usize::try_from(input.word()?).ok().filter(|len| *len <= bits::BITS_MAX);
+            let invalid =
+                || Error::new(SqlState::INVALID_BINARY_REPRESENTATION, "invalid length in external bit string");
+            let len = len.ok_or_else(invalid)?;
+            Datum::Bits(bits::from_bytes(input.bytes(len.div_ceil(8))?, len))
+        }
         oid::DATE => Datum::Date(in_range(input.word()?, -2_451_545..2_145_031_949, i32::MIN, i32::MAX, "date")?),
         oid::TIME => Datum::Time(time_of_day(input.long()?)?),
         oid::TIMESTAMP => Datum::Timestamp(instant(input.long()?)?),

@@ -37,10 +37,14 @@ pub(super) fn format_type(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum>
     };
     let Some(Datum::Oid(oid)) = args.first() else { return Ok(Datum::Null) };
     let oid = Oid(*oid);
-    // A type modifier that is given, if only as -1, makes `character` a name of its own.
-    if oid == types::oid::BPCHAR && typmod < 0 {
-        let known = matches!(args.get(1), Some(Datum::Int4(_)));
-        return Ok(Datum::text(if known { "bpchar" } else { "character" }));
+    // A type modifier that is given, if only as -1, makes `character` and `bit` names of their own.
+    if let (..=-1, Some(Datum::Int4(_))) = (typmod, args.get(1)) {
+        match oid {
+            types::oid::BPCHAR | types::oid::BIT => return Ok(Datum::text(types::oid::any_length_name(oid))),
+            types::oid::BPCHAR_ARRAY => return Ok(Datum::text("bpchar[]")),
+            types::oid::BIT_ARRAY => return Ok(Datum::text("\"bit\"[]")),
+            _ => {}
+        }
     }
     Ok(Datum::from(shown_type(cx, oid, typmod)))
 }

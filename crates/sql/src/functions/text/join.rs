@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base::Result;
 use base::work::{self, Count};
+use types::network::Shown;
 use types::oid::*;
 use types::room::Room as _;
 use types::{Array, Datum};
@@ -33,6 +34,10 @@ fn append_cast(cx: &dyn EvalContext, value: &Datum, out: &mut Vec<u8>) -> Result
     match value {
         Datum::Bool(v) => {
             out.extend_from_slice(if *v { b"true" } else { b"false" });
+            Ok(())
+        }
+        Datum::Inet(v) => {
+            v.write(Shown::Always, out);
             Ok(())
         }
         value => append(cx, value, out),

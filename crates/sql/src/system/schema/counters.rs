@@ -166,7 +166,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_stat_replication",
         columns: &[
-            ("pid", INT4), ("usesysid", OID), ("usename", NAME), ("application_name", TEXT), ("client_addr", TEXT),
+            ("pid", INT4), ("usesysid", OID), ("usename", NAME), ("application_name", TEXT), ("client_addr", INET),
             ("client_hostname", TEXT), ("client_port", INT4), ("backend_start", TIMESTAMPTZ), ("backend_xmin", XID),
             ("state", TEXT), ("sent_lsn", TEXT), ("write_lsn", TEXT), ("flush_lsn", TEXT), ("replay_lsn", TEXT),
             ("write_lag", INTERVAL), ("flush_lag", INTERVAL), ("replay_lag", INTERVAL), ("sync_priority", INT4),

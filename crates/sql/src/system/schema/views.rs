@@ -204,7 +204,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("usesysid", OID),
             ("usename", NAME),
             ("application_name", TEXT),
-            ("client_addr", TEXT),
+            ("client_addr", INET),
             ("client_hostname", TEXT),
             ("client_port", INT4),
             ("backend_start", TIMESTAMPTZ),
