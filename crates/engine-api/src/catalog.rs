@@ -18,12 +18,20 @@ use crate::shared::Shared;
 /// OIDs that exist from the start, as in PostgreSQL.
 pub mod oids {
     use base::Oid;
+    /// Database `template1`.
+    pub const DATABASE_TEMPLATE1: Oid = Oid(1);
+    /// Database `template0`, which nobody can connect to.
+    pub const DATABASE_TEMPLATE0: Oid = Oid(4);
     /// Database `postgres`.
     pub const DATABASE_POSTGRES: Oid = Oid(5);
     /// Schema `pg_catalog`.
     pub const SCHEMA_PG_CATALOG: Oid = Oid(11);
     /// Schema `public` of database `postgres`.
     pub const SCHEMA_PUBLIC: Oid = Oid(2200);
+    /// Schema `public` of database `template1`.
+    pub const SCHEMA_PUBLIC_TEMPLATE1: Oid = Oid(9901);
+    /// Schema `public` of database `template0`.
+    pub const SCHEMA_PUBLIC_TEMPLATE0: Oid = Oid(9904);
     /// Schema `information_schema`.
     pub const SCHEMA_INFORMATION_SCHEMA: Oid = Oid(13000);
     /// Role `postgres`.
@@ -63,6 +71,18 @@ pub struct DatabaseDesc {
     /// What sessions in it begin with.
     #[serde(default)]
     pub settings: Vec<RoleSetting>,
+}
+
+impl DatabaseDesc {
+    /// One of the two that others are made like: it cannot be dropped, and anyone who may make databases may name it.
+    pub fn is_template(&self) -> bool {
+        matches!(self.oid, oids::DATABASE_TEMPLATE0 | oids::DATABASE_TEMPLATE1)
+    }
+
+    /// Whether clients may connect to it.
+    pub fn takes_connections(&self) -> bool {
+        self.oid != oids::DATABASE_TEMPLATE0
+    }
 }
 
 /// A schema.
@@ -410,6 +430,12 @@ pub struct IndexDesc {
     /// Collations of the keys, 0 for that of its column or expression; empty if all are that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collations: Vec<u32>,
+    /// It was made as a hash index, and is shown as one; its keys are ordered all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hash: bool,
+    /// WITH (…), kept and shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<(String, String)>,
     /// COMMENT ON INDEX.
     #[serde(default)]
     pub comment: Option<Arc<str>>,
@@ -772,8 +798,12 @@ impl Catalog {
         let (class, parent) = object.namespace();
         self.names.insert_mut((class, parent, object.name().into()), object.oid());
         if let CatalogObject::Index(index) = &*object {
-            let others = self.indexes_of.get(&index.table).into_iter().flatten();
-            self.indexes_of.insert_mut(index.table, others.copied().chain([index.oid]).collect());
+            let mut all = self.indexes_of.get(&index.table).cloned().unwrap_or_default();
+            // One that is changed stays where it is.
+            if let Err(place) = all.binary_search(&index.oid) {
+                all.insert(place, index.oid);
+            }
+            self.indexes_of.insert_mut(index.table, all);
         }
         self.objects.insert_mut(object.oid(), object);
     }
@@ -978,6 +1008,8 @@ impl IndexDesc {
             unready: false,
             classes: Vec::new(),
             collations: Vec::new(),
+            hash: false,
+            options: Vec::new(),
             comment: None,
         }
     }

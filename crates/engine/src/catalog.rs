@@ -117,7 +117,46 @@ pub(crate) fn initial() -> Catalog {
         let list = PrivilegesDesc { items, ..PrivilegesDesc::initial(schema) };
         catalog.put(Arc::new(CatalogObject::Privileges(list)));
     }
+    templates(&catalog).into_iter().for_each(|object| catalog.put(Arc::new(object)));
     catalog
+}
+
+/// The databases that others are made like, with what is in them, as far as a catalog does not have them: those of directories that
+/// are older than they.
+pub(crate) fn templates(catalog: &Catalog) -> Vec<CatalogObject> {
+    let owner = oids::ROLE_POSTGRES;
+    let item = |grantee, privileges| AclItem { grantee, grantor: owner, privileges, grantable: Privileges::NONE };
+    let list = |object, items| {
+        CatalogObject::Privileges(PrivilegesDesc { items: Some(items), ..PrivilegesDesc::initial(object) })
+    };
+    let all = Privileges::CREATE | Privileges::TEMPORARY | Privileges::CONNECT;
+    let mut missing = Vec::new();
+    for (oid, public, name) in [
+        (oids::DATABASE_TEMPLATE1, oids::SCHEMA_PUBLIC_TEMPLATE1, "template1"),
+        (oids::DATABASE_TEMPLATE0, oids::SCHEMA_PUBLIC_TEMPLATE0, "template0"),
+    ] {
+        // One of somebody's own may have the name.
+        if catalog.get(oid).is_some() || catalog.database(name).is_some() {
+            continue;
+        }
+        let name = name.to_string();
+        missing.extend([
+            CatalogObject::Database(DatabaseDesc { oid, name, owner, comment: None, settings: Vec::new() }),
+            CatalogObject::Schema(SchemaDesc {
+                oid: public,
+                database: oid,
+                name: "public".to_string(),
+                owner: oids::ROLE_DATABASE_OWNER,
+                comment: None,
+            }),
+            list(oid, vec![item(Oid::INVALID, Privileges::CONNECT), item(owner, all)]),
+            list(
+                public,
+                vec![item(owner, Privileges::USAGE | Privileges::CREATE), item(Oid::INVALID, Privileges::USAGE)],
+            ),
+        ]);
+    }
+    missing
 }
 
 /// Roles that exist from the start, with what they are members of.

@@ -157,6 +157,7 @@ impl Checking {
         if !rest.is_empty() {
             return Err(malformed(META_OBJECTS, "the catalog"));
         }
+        catalog::templates(&self.catalog).into_iter().for_each(|object| self.put(object));
         let state = image.meta(META_STATE)?;
         let _: ImageState = serde_json::from_slice(&state).map_err(|_| malformed(META_STATE, "its state"))?;
         self.blocks(&image, manifest, progress)?;

@@ -95,6 +95,7 @@ impl Replay {
             self.put(serde_json::from_slice(json).map_err(|_| malformed("objects"))?);
             rest = tail;
         }
+        crate::catalog::templates(&self.catalog).into_iter().for_each(|object| self.put(object));
         let state = image.meta(META_STATE).map_err(image_error)?;
         let state: ImageState = serde_json::from_slice(&state).map_err(|_| malformed("state"))?;
         self.next_oid = self.next_oid.max(state.next_oid);

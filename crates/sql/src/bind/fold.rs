@@ -7,7 +7,7 @@ use base::{Error, Result};
 use types::{Datum, InputContext, OutputSettings, oid};
 
 use super::BindContext;
-use crate::functions::{Function, Volatility};
+use crate::functions::{self, Function, Volatility};
 use crate::ir::{CastKind, Expr, Ty};
 
 /// Bytes of the largest value that becomes part of a plan: plans are kept, and are taken to be as large as their texts.
@@ -15,6 +15,11 @@ const FOLDED_MAX: usize = 4 << 10;
 
 /// A call, or its value if that is known.
 pub(super) fn call(cx: &BindContext<'_>, function: &'static Function, args: Vec<Expr>, ty: Ty, location: i32) -> Expr {
+    if let (NEXTVAL | SETVAL | SETVAL_CALLED, Some(Expr::Const(Datum::Oid(sequence), _))) = (function.oid, args.first())
+    {
+        cx.drawn.borrow_mut().push(base::Oid(*sequence));
+    }
+    let args = if SPELL.contains(&function.name) { spelled(args) } else { args };
     if !cx.keeps_calls
         && let Some(value) = value_of_call(cx, function, &args)
         && let Some(value) = settled(cx, value)
@@ -22,6 +27,23 @@ pub(super) fn call(cx: &BindContext<'_>, function: &'static Function, args: Vec<
         return Expr::Const(value, ty);
     }
     Expr::Call { function, args, ty, location }
+}
+
+/// `nextval`, and `setval` with two arguments and with three.
+const NEXTVAL: u32 = 1574;
+const SETVAL: u32 = 1576;
+const SETVAL_CALLED: u32 = 1765;
+
+/// Functions that write values of any type without being told of which they are.
+const SPELL: [&str; 6] = ["concat", "concat_ws", "textanycat", "anytextcat", "quote_literal", "quote_nullable"];
+
+/// Values that are shown as names of the catalog by these names.
+fn spelled(args: Vec<Expr>) -> Vec<Expr> {
+    let by_name = |arg: Expr| match functions::function("regout", &[arg.ty().oid]) {
+        Some(function) => Expr::Call { function, args: vec![arg], ty: Ty::of(oid::TEXT), location: -1 },
+        None => arg,
+    };
+    args.into_iter().map(by_name).collect()
 }
 
 /// The value of an immutable call over constants.

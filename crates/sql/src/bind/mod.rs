@@ -54,7 +54,7 @@ pub(crate) use group::window_parts;
 pub(crate) use json_rows::field_name;
 pub(crate) use view::{is_barrier, runs_as_invoker};
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
@@ -101,6 +101,8 @@ pub struct BindContext<'a> {
     pub keeps_calls: bool,
     /// A call over constants failed.
     failed: Cell<bool>,
+    /// Sequences that `nextval` and `setval` name.
+    drawn: RefCell<Vec<Oid>>,
     /// Whether more parameters than those may occur.
     pub infer_params: bool,
     /// What the relation names in a view's text mean, if that is asked for.
@@ -116,6 +118,11 @@ pub struct BindContext<'a> {
 }
 
 impl<'a> BindContext<'a> {
+    /// The sequences that what was bound draws from, as far as they are named by constants.
+    pub fn sequences(&mut self) -> Vec<Oid> {
+        self.drawn.take()
+    }
+
     /// A context with the parameter types the client asked for.
     pub fn new(catalog: Arc<Catalog>, identity: Identity, eval: &'a dyn EvalContext, types: &[Oid]) -> BindContext<'a> {
         let (param_types, keeps_calls, infer_params) = (types.to_vec(), false, true);
@@ -126,6 +133,7 @@ impl<'a> BindContext<'a> {
             param_types,
             keeps_calls,
             failed: Cell::new(false),
+            drawn: RefCell::new(Vec::new()),
             infer_params,
             places: None,
             names_known: false,

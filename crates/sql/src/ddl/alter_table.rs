@@ -1,7 +1,9 @@
 //! ALTER TABLE.
 
 use base::{Error, LayoutId, Result, SqlState};
-use engine_api::{CatalogObject, ColumnDesc, ConstraintKind, Expression, TableDesc, TableKind, TableLockMode};
+use engine_api::{
+    CatalogObject, ColumnDesc, ConstraintKind, Expression, IndexDesc, TableDesc, TableKind, TableLockMode,
+};
 use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType, RangeVar};
 
 use super::constraint::{Pending, add_constraints, require_no_nulls};
@@ -10,6 +12,7 @@ use super::create_table::{
 };
 use super::names::{expression_after, last_position, leftmost, quote};
 use super::rewrite::{as_type, constant_default, rewrite_table};
+use super::storage::{self, Of};
 use super::{Cx, drop, identity};
 use crate::ir::Ty;
 use crate::system_column;
@@ -41,8 +44,17 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
     if let Some(object) = found.filter(|o| !matches!(**o, CatalogObject::Table(_))) {
         // Ownership and storage parameters are all that is altered on other relations.
         for cmd in commands(stmt) {
-            if !is_ignored(cmd.subtype) {
-                return Err(Error::unsupported(format!("this ALTER of \"{}\" is not supported", object.name())));
+            match (&*object, cmd.subtype) {
+                (
+                    CatalogObject::Index(index),
+                    AlterTableType::AT_SetRelOptions | AlterTableType::AT_ResetRelOptions,
+                ) => {
+                    let index = cx.catalog().index(index.oid).unwrap_or(index).clone();
+                    let options = changed_options(&index.options, cmd, Of::index(index.hash))?;
+                    cx.put(CatalogObject::Index(IndexDesc { options, ..index })).await?;
+                }
+                (_, kind) if is_ignored(kind) => {}
+                _ => return Err(Error::unsupported(format!("this ALTER of \"{}\" is not supported", object.name()))),
             }
         }
         return Ok(tag);
@@ -74,6 +86,15 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
     Ok(tag)
 }
 
+/// The storage parameters that SET or RESET leaves.
+fn changed_options(kept: &[(String, String)], cmd: &AlterTableCmd, of: Of) -> Result<Vec<(String, String)>> {
+    match &cmd.def {
+        Some(Node::List(list)) if cmd.subtype == AlterTableType::AT_SetRelOptions => storage::set(kept, list, of),
+        Some(Node::List(list)) => storage::reset(kept, list),
+        _ => Ok(kept.to_vec()),
+    }
+}
+
 /// ALTER of a view or materialized view: defaults of its columns, options.
 async fn alter_view(cx: &mut Cx<'_>, name: &RangeVar, stmt: &AlterTableStmt) -> Result<()> {
     use AlterTableType as T;
@@ -87,17 +108,17 @@ async fn alter_view(cx: &mut Cx<'_>, name: &RangeVar, stmt: &AlterTableStmt) -> 
                 check_defaults(cx, &view)?;
             }
             T::AT_SetRelOptions | T::AT_ResetRelOptions => {
-                let Some(Node::List(list)) = &cmd.def else { continue };
-                let mut options = view.options.clone();
-                for (key, value) in storage_options(list) {
-                    options.retain(|(k, _)| *k != key);
-                    if cmd.subtype == T::AT_SetRelOptions {
-                        options.push((key, value));
+                if view.kind != TableKind::View {
+                    view.options = changed_options(&view.options, cmd, Of::Table)?;
+                } else if let Some(Node::List(list)) = &cmd.def {
+                    let mut options = view.options.clone();
+                    for (key, value) in storage_options(list) {
+                        options.retain(|(k, _)| *k != key);
+                        if cmd.subtype == T::AT_SetRelOptions {
+                            options.push((key, value));
+                        }
                     }
-                }
-                match view.kind {
-                    TableKind::View => super::view::set_options(cx, &mut view, options)?,
-                    _ => view.options = options,
+                    super::view::set_options(cx, &mut view, options)?;
                 }
             }
             kind if is_ignored(kind) => {}
@@ -264,14 +285,7 @@ async fn alter(
         T::AT_AlterConstraint => alter_constraint(cx, table, cmd).await?,
         T::AT_ValidateConstraint => super::constraint::validate(cx, &table, name).await?,
         T::AT_SetRelOptions | T::AT_ResetRelOptions => {
-            if let Some(Node::List(list)) = &cmd.def {
-                for (key, value) in storage_options(list) {
-                    table.options.retain(|(k, _)| *k != key);
-                    if cmd.subtype == T::AT_SetRelOptions {
-                        table.options.push((key, value));
-                    }
-                }
-            }
+            table.options = changed_options(&table.options, cmd, Of::Table)?;
             cx.put(CatalogObject::Table(table)).await?;
         }
         T::AT_AddIdentity => {

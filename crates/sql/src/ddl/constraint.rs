@@ -9,6 +9,7 @@ use rupg_sql::nodes::{ConstrType, Constraint};
 
 use super::Cx;
 use super::names::{constraint_names, free_constraint_name, free_relation_name, parenthesised_after, quote, strings};
+use super::storage;
 use crate::privileges::shown;
 use crate::system_column;
 
@@ -210,6 +211,7 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
         deferrable: definition.deferrable,
         nulls_not_distinct: definition.nulls_not_distinct,
         include,
+        options: storage::given(&definition.options, storage::Of::Btree)?,
         ..IndexDesc::new(cx.allocate(), table.schema, name.clone(), table.oid, keys)
     };
     table.constraints.push(ConstraintDesc {

@@ -5,8 +5,9 @@ use engine_api::{CatalogObject, ColumnDesc, TableDesc};
 use rupg_sql::nodes::{CreateTableAsStmt, InsertStmt, IntoClause, Node, ObjectType, RangeVar, SelectStmt};
 
 use super::Cx;
-use super::create_table::{layout_of, on_commit, persistence, storage_options};
+use super::create_table::{layout_of, on_commit, persistence};
 use super::names::strings;
+use super::storage;
 use crate::session::Source;
 use crate::system_column;
 
@@ -73,7 +74,7 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exist
     }
     let temporary = super::temporary::is_temporary(&cx.catalog(), schema);
     let mut table = TableDesc {
-        options: storage_options(&into.options),
+        options: storage::given(&into.options, storage::Of::Table)?,
         persistence: persistence(name.relpersistence, temporary),
         on_commit: on_commit(cx, into.onCommit, temporary)?,
         ..TableDesc::new(cx.allocate(), schema, relname, cx.owner(), Vec::new())

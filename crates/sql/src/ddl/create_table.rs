@@ -8,6 +8,7 @@ use rupg_sql::nodes::{ColumnDef, ConstrType, Constraint, CreateStmt, Node, OnCom
 
 use super::constraint::{Pending, add_constraints};
 use super::names::{expression_after, free_relation_name, parenthesised_after};
+use super::storage;
 use super::{Cx, like, sequence, temporary};
 use crate::bind::ColumnType;
 use crate::session::text_of;
@@ -36,12 +37,16 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         _ => e,
     })?;
     let relname = name.relname.as_deref().unwrap_or_default().to_string();
+    // What is wrong with parameters is said before that the name is taken, unless the table may be there.
+    if !stmt.if_not_exists {
+        storage::given(&stmt.options, storage::Of::Table)?;
+    }
     if !cx.check_free(schema, &relname, stmt.if_not_exists)? {
         return Ok("CREATE TABLE");
     }
     let temporary = temporary::is_temporary(&cx.catalog(), schema);
     let mut table = TableDesc {
-        options: storage_options(&stmt.options),
+        options: storage::given(&stmt.options, storage::Of::Table)?,
         persistence: persistence(name.relpersistence, temporary),
         on_commit: on_commit(cx, stmt.oncommit, temporary)?,
         ..TableDesc::new(cx.allocate(), schema, relname, cx.owner(), Vec::new())

@@ -33,16 +33,14 @@ fn check_template(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<()> {
         Node::DefElem(option) if option.defname.as_deref() == Some("template") => option.arg.as_ref(),
         _ => None,
     });
-    let Some(name) = named.and_then(crate::session::text_of) else { return Ok(()) };
-    if ["template0", "template1"].contains(&name.as_str()) {
-        return Ok(());
-    }
+    let name = named.and_then(crate::session::text_of).unwrap_or_else(|| "template1".to_string());
     let catalog = cx.catalog();
     let Some(database) = catalog.database(&name) else {
         let message = format!("template database \"{name}\" does not exist");
         return Err(Error::new(SqlState::INVALID_CATALOG_NAME, message));
     };
-    let is_own = catalog.get(database.oid).is_some_and(|object| privileges::owns(&catalog, cx.session.who(), object));
+    let is_own = database.is_template()
+        || catalog.get(database.oid).is_some_and(|object| privileges::owns(&catalog, cx.session.who(), object));
     if !is_own {
         let message = format!("permission denied to copy database \"{name}\"");
         return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
@@ -95,6 +93,9 @@ pub(super) async fn drop_database(cx: &mut Cx<'_>, stmt: &DropdbStmt) -> Result<
         }
         return Err(Error::new(SqlState::INVALID_CATALOG_NAME, message));
     };
+    if database.is_template() {
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, "cannot drop a template database"));
+    }
     if database.oid == cx.database() {
         return Err(Error::new(SqlState::OBJECT_IN_USE, "cannot drop the currently open database"));
     }

@@ -153,6 +153,31 @@ fn found_or_skip(
     Err(Error::new(code, message))
 }
 
+/// The index that DROP INDEX CONCURRENTLY names; `None` if it need not be there.
+pub(super) fn one_index(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<Option<Oid>> {
+    let [Some(node)] = stmt.objects.as_slice() else {
+        return Err(Error::unsupported("DROP INDEX CONCURRENTLY does not support dropping multiple objects"));
+    };
+    if stmt.behavior == DropBehavior::DROP_CASCADE {
+        return Err(Error::unsupported("DROP INDEX CONCURRENTLY does not support CASCADE"));
+    }
+    find(cx, stmt, node, "index")
+}
+
+/// Drops an index that nobody reads through any more, if `now` and nothing depends on it. REQUIRES a lock of its table that keeps
+/// other definitions away.
+///
+/// # Errors
+/// 2BP01
+pub(super) async fn drop_unused_index(cx: &mut Cx<'_>, index: Oid, now: bool) -> Result<()> {
+    let catalog = cx.catalog();
+    let path = cx.session.search_path(&catalog);
+    refuse_needed(&catalog, &path, index, &BTreeSet::from([index]))?;
+    let mut doomed = doomed(&catalog, &path, cx.database(), &[end_of(&catalog, index)])?;
+    report(cx, &describe(&catalog, &path, index), std::mem::take(&mut doomed.messages), false)?;
+    if now { carry_out(cx, &catalog, doomed).await } else { Ok(()) }
+}
+
 /// Locks what stands for an object: for an index its table.
 async fn lock_for_drop(cx: &mut Cx<'_>, oid: Oid) -> Result<()> {
     let locked = cx.catalog().index(oid).map_or(oid, |index| index.table);

@@ -8,6 +8,7 @@ use rupg_sql::nodes::{DefElem, IndexElem, IndexStmt, Node, ReindexObjectType, Re
 
 use super::Cx;
 use super::names::{Token, display, free_relation_name, strings, tokens};
+use super::storage;
 use crate::bind::{bind_index_expression, bind_index_predicate, bind_own_index_expression};
 use crate::collation;
 use crate::index_code::is_immutable;
@@ -71,6 +72,9 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
         };
         let expression = expressions.last().filter(|_| column == 0);
         collations.push(index_collation(cx, &table, element, (column, expression), ty)?);
+        if stmt.accessMethod.as_deref() == Some("hash") {
+            refuse_order(element)?;
+        }
         classes.push(index_class(element, stmt.accessMethod.as_deref().unwrap_or("btree"), ty)?);
         keys.push(index_key(element, column));
     }
@@ -84,7 +88,8 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
         let message = format!("cannot use more than {KEYS_MAX} columns in an index");
         return Err(Error::new(SqlState::TOO_MANY_COLUMNS, message));
     }
-    if stmt.accessMethod.as_deref() == Some("hash") && keys.len() > 1 {
+    let hash = stmt.accessMethod.as_deref() == Some("hash");
+    if hash && keys.len() > 1 {
         return Err(Error::unsupported("access method \"hash\" does not support multicolumn indexes"));
     }
     let include = included(&table, &stmt.indexIncludingParams)?;
@@ -105,6 +110,8 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
         predicate,
         include,
         nulls_not_distinct: stmt.nulls_not_distinct,
+        hash,
+        options: storage::given(&stmt.options, storage::Of::index(hash))?,
         invalid: beside && table.persistence != Persistence::Temporary,
         classes,
         collations,
@@ -279,6 +286,16 @@ fn refuse_unsupported(stmt: &IndexStmt) -> Result<()> {
             Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("access method \"{method}\" does not exist")))
         }
     }
+}
+
+/// Demands that nothing is said about the order of a key where there is none.
+fn refuse_order(element: &IndexElem) -> Result<()> {
+    let options = match (element.ordering, element.nulls_ordering) {
+        (SortByDir::SORTBY_DEFAULT, SortByNulls::SORTBY_NULLS_DEFAULT) => return Ok(()),
+        (SortByDir::SORTBY_DEFAULT, _) => "NULLS FIRST/LAST",
+        _ => "ASC/DESC",
+    };
+    Err(Error::unsupported(format!("access method \"hash\" does not support {options} options")))
 }
 
 /// The operator class of a key, 0 if it is the default one of the type. In the C collation the pattern classes order as the default

@@ -5,8 +5,9 @@ use engine_api::{CatalogObject, TableDesc, TableKind, TableLockMode, ViewDesc};
 use rupg_sql::nodes::{CreateTableAsStmt, RefreshMatViewStmt};
 
 use super::Cx;
-use super::create_table::{layout_of, storage_options};
+use super::create_table::layout_of;
 use super::names::{display, strings};
+use super::storage;
 use super::view;
 use crate::session::Arguments;
 use crate::system_column;
@@ -31,7 +32,7 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
     let columns = view::named_columns(&cx.catalog(), &bound, &strings(&into.colNames), true)?;
     let mut desc = TableDesc {
         kind: TableKind::MaterializedView,
-        options: storage_options(&into.options),
+        options: storage::given(&into.options, storage::Of::Table)?,
         view: Some(ViewDesc { query: text.into(), populated: false, ..bound.desc }),
         ..TableDesc::new(cx.allocate(), schema, relname, cx.owner(), columns)
     };

@@ -38,6 +38,7 @@ mod role_settings;
 mod schema_elements;
 mod sequence;
 mod set_schema;
+mod storage;
 pub(crate) mod temporary;
 mod truncate;
 mod types;

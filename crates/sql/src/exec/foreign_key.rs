@@ -17,7 +17,7 @@ use super::lock_rows::only_locks;
 use super::put_off::Unproven;
 use super::scan::fitted_key;
 use super::{Cx, Machine, Next};
-use crate::functions::EvalContext;
+use crate::functions::{self, EvalContext};
 use crate::plan::{EngineRows, KeyColumn, ParentChange, Plan, PlannedTable, ReferencedKey, ReferencingKey, Target};
 use crate::privileges::shown;
 
@@ -432,7 +432,7 @@ fn show_key(table: &TableDesc, columns: &[usize], values: &[Datum], eval: &dyn E
         .zip(columns)
         .map(|(value, &column)| {
             let mut text = Vec::new();
-            match types::write_text(value.as_ref(), table.columns[column].type_oid, eval.settings(), &mut text) {
+            match functions::write_text(eval, value, table.columns[column].type_oid, &mut text) {
                 Ok(()) => String::from_utf8_lossy(&text).into_owned(),
                 Err(_) => String::new(),
             }

@@ -504,7 +504,7 @@ fn cast(
         CastKind::InOut => {
             room::ask(4 * functions::weight(&value))?;
             let mut text = Vec::new();
-            types::write_text(value.as_ref(), from, cx.settings(), &mut text)?;
+            functions::write_text(cx, &value, from, &mut text)?;
             work::step(text.len() / 8)?;
             let text = String::from_utf8(text).map_err(|_| Error::internal("text output is not UTF-8"))?;
             if matches!(to, oid::TEXT | oid::VARCHAR | oid::UNKNOWN) {

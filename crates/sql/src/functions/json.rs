@@ -104,7 +104,7 @@ fn to_json_text(cx: &dyn EvalContext, args: &[Datum]) -> Result<String> {
     let (types, args) = argument_types(args);
     let [value] = args else { return Err(mismatch("to_json")) };
     let mut out = Vec::new();
-    write_json(value, type_at(types, value, 0)?, cx.settings(), &mut out)?;
+    write_json(value, type_at(types, value, 0)?, cx, &mut out)?;
     Ok(types::written(out))
 }
 
@@ -124,10 +124,10 @@ fn array_to_json(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let Some(Datum::Array(array)) = args.first() else { return Err(mismatch("array_to_json")) };
     let mut out = Vec::new();
     match args.get(1) {
-        Some(Datum::Bool(true)) => write::write_pretty_array(array, cx.settings(), &mut out)?,
+        Some(Datum::Bool(true)) => write::write_pretty_array(array, cx, &mut out)?,
         _ => {
             let ty = types::array_of(array.element).unwrap_or_default();
-            write_json(&args[0], ty, cx.settings(), &mut out)?;
+            write_json(&args[0], ty, cx, &mut out)?;
         }
     }
     Ok(Datum::from(types::written(out)))
@@ -152,9 +152,9 @@ fn build_object(cx: &dyn EvalContext, args: &[Datum], name: &str) -> Result<Stri
             }
             _ => invalid(format!("argument {}: key must not be null", 2 * i + 1)),
         };
-        write_key(&pair[0], key_type, cx.settings(), &mut out, null)?;
+        write_key(&pair[0], key_type, cx, &mut out, null)?;
         out.extend_from_slice(b" : ");
-        write_json(&pair[1], type_at(types, &pair[1], 2 * i + 1)?, cx.settings(), &mut out)?;
+        write_json(&pair[1], type_at(types, &pair[1], 2 * i + 1)?, cx, &mut out)?;
     }
     out.push(b'}');
     Ok(types::written(out))
@@ -175,7 +175,7 @@ fn build_array(cx: &dyn EvalContext, args: &[Datum]) -> Result<String> {
         if i > 0 {
             out.extend_from_slice(b", ");
         }
-        write_json(value, type_at(types, value, i)?, cx.settings(), &mut out)?;
+        write_json(value, type_at(types, value, i)?, cx, &mut out)?;
     }
     out.push(b']');
     Ok(types::written(out))

@@ -96,6 +96,18 @@ pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> O
     (out.eval)(cx, std::slice::from_ref(value)).ok()
 }
 
+/// As [`types::write_text`], with the names that the catalog has for values of `regclass` and kin.
+///
+/// # Errors
+/// As [`types::write_text`].
+pub(crate) fn write_text(cx: &dyn EvalContext, value: &Datum, ty: Oid, out: &mut Vec<u8>) -> Result<()> {
+    match name_in_catalog(cx, ty, value) {
+        Some(text @ Datum::Array(_)) => types::write_text(text.as_ref(), types::oid::TEXT_ARRAY, cx.settings(), out),
+        Some(text) => types::write_text(text.as_ref(), types::oid::TEXT, cx.settings(), out),
+        None => types::write_text(value.as_ref(), ty, cx.settings(), out),
+    }
+}
+
 pub(crate) use session::shown_type;
 pub(crate) use sets::{SEQUENCE_STATE, SINGLE_VALUE};
 

@@ -10,7 +10,7 @@ use super::context::StatementContext;
 use super::statement::Query;
 use super::{Output, ResultColumn, Session};
 use crate::exec::{ExecCx, Execution, Held, MemoryBudget, OutputRow, Progress, RowSink, datum_bytes};
-use crate::functions;
+use crate::functions::{self, EvalContext};
 
 /// Hands rows to the connection.
 struct RowsOut<'a> {
@@ -32,21 +32,39 @@ impl RowSink for RowsOut<'_> {
             notices.iter().filter(|notice| settings.wants(notice)).for_each(|notice| self.out.notice(notice));
         }
         if self.named {
-            let values: Vec<Datum> = row
-                .owned()
-                .zip(self.columns)
-                .enumerate()
-                .map(|(i, (value, column))| {
-                    let named = self.out.wants_text(i);
-                    let text = named.then(|| functions::name_in_catalog(self.eval, column.ty.oid, &value)).flatten();
-                    text.unwrap_or(value)
-                })
-                .collect();
+            let values = with_names(row, self.columns, self.eval, |i| self.out.wants_text(i));
             self.out.row(OutputRow::of(&values), self.columns, self.settings);
             return Ok(self.out.is_full());
         }
         self.out.row(row, self.columns, self.settings);
         Ok(self.out.is_full())
+    }
+}
+
+/// A row whose values that are shown as names are these names, in the columns that are wanted as text.
+fn with_names(
+    row: OutputRow<'_>,
+    columns: &[ResultColumn],
+    eval: &dyn EvalContext,
+    as_text: impl Fn(usize) -> bool,
+) -> Vec<Datum> {
+    let shown = |(i, (value, column)): (usize, (Datum, &ResultColumn))| {
+        let text = as_text(i).then(|| functions::name_in_catalog(eval, column.ty.oid, &value)).flatten();
+        text.unwrap_or(value)
+    };
+    row.owned().zip(columns).enumerate().map(shown).collect()
+}
+
+/// Rows of texts, for a sink that knows no catalog.
+struct Texts<'a> {
+    sink: &'a mut dyn RowSink,
+    columns: &'a [ResultColumn],
+    eval: &'a dyn EvalContext,
+}
+
+impl RowSink for Texts<'_> {
+    fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
+        self.sink.row(OutputRow::of(&with_names(row, self.columns, self.eval, |_| true)))
     }
 }
 
@@ -219,6 +237,27 @@ impl Session {
         let own = self.own_catalog();
         loop {
             match self.step(own.as_ref(), |cx, _| execution.run(cx, sink, max_rows))? {
+                Progress::Wait(wait) => self.wait_for_lock(wait).await?,
+                progress => return Ok(progress),
+            }
+        }
+    }
+
+    /// As [`Session::advance`] without a bound, of rows that are written as text: names of the catalog are in them.
+    pub(crate) async fn advance_texts(
+        &mut self,
+        execution: &mut Execution,
+        columns: &[ResultColumn],
+        sink: &mut dyn RowSink,
+    ) -> Result<Progress> {
+        if !named(columns) {
+            return self.advance(execution, sink, 0).await;
+        }
+        let own = self.own_catalog();
+        loop {
+            let step = self
+                .step(own.as_ref(), |cx, eval| execution.run(cx, &mut Texts { sink: &mut *sink, columns, eval }, 0));
+            match step? {
                 Progress::Wait(wait) => self.wait_for_lock(wait).await?,
                 progress => return Ok(progress),
             }

@@ -342,8 +342,7 @@ impl Session {
                     self.environment.host.terminate_backend(pid);
                 }
             }
-            self.environment.host.sleep(PAUSE_MS).await;
-            self.wait(Wait::yield_now()).await?;
+            self.pause(PAUSE_MS).await?;
         }
         let detail = match inside.len() {
             1 => "There is 1 other session using the database.".to_string(),
@@ -351,6 +350,15 @@ impl Session {
         };
         let message = format!("database \"{}\" is being accessed by other users", database.name);
         Err(base::Error::new(base::SqlState::OBJECT_IN_USE, message).detail(detail))
+    }
+
+    /// Waits for so many milliseconds.
+    ///
+    /// # Errors
+    /// 57014 and kin if the statement is stopped.
+    pub(crate) async fn pause(&mut self, millis: u64) -> Result<()> {
+        self.environment.host.sleep(millis).await;
+        self.wait(Wait::yield_now()).await
     }
 
     /// A database that was closed is open again.

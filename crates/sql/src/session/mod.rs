@@ -33,7 +33,7 @@ mod portals;
 mod prepare;
 mod query;
 mod role;
-mod settings;
+pub(crate) mod settings;
 mod snapshots;
 mod statement;
 mod switches;
@@ -335,6 +335,10 @@ impl Session {
         let database = catalog
             .database(database)
             .ok_or_else(|| fatal(SqlState::INVALID_CATALOG_NAME, format!("database \"{database}\" does not exist")))?;
+        if !database.takes_connections() {
+            let message = format!("database \"{}\" is not currently accepting connections", database.name);
+            return Err(fatal(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+        }
         let identity = Identity {
             role: login_role,
             superuser,

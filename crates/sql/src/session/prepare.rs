@@ -310,6 +310,7 @@ impl Session {
             statement => plan::plan(statement, &catalog, &stats, circumstances)?,
         };
         let refused = bound.refused;
+        let sequences = cx.sequences();
         Ok(Statement {
             text: self.text_of(sql),
             start,
@@ -319,6 +320,7 @@ impl Session {
                 columns: bound.columns.into(),
                 depends: changes::dependencies(bound.tables.iter().map(|(table, _)| *table), writes, &catalog),
                 locks: bound.tables,
+                sequences,
                 verb,
                 writes,
                 role: identity_role,

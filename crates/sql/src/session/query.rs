@@ -213,6 +213,9 @@ impl Session {
                 return Err(read_only_error(what));
             }
             self.lock_tables(query).await?;
+            if query.sequences.iter().any(|sequence| self.shared.engine.may_be_locked(*sequence)) {
+                self.await_sequences(query).await?;
+            }
             // Locked tables keep their definitions; what changed before must be bound anew.
             if query.locks.is_empty()
                 || statement.version() == u64::MAX
@@ -247,9 +250,20 @@ impl Session {
         }
     }
 
+    /// Waits for those who change the sequences that a query draws from, by locking them, which nobody else has to.
+    #[cold]
+    async fn await_sequences(&mut self, query: &Query) -> Result<()> {
+        let locks: Vec<_> = query.sequences.iter().map(|&sequence| (sequence, TableLockMode::RowExclusive)).collect();
+        self.lock_all(&locks).await
+    }
+
     /// Locks the tables of a query. REQUIRES a transaction.
     pub(super) async fn lock_tables(&mut self, query: &Query) -> Result<()> {
-        for &(table, mode) in &query.locks {
+        self.lock_all(&query.locks).await
+    }
+
+    async fn lock_all(&mut self, locks: &[(Oid, TableLockMode)]) -> Result<()> {
+        for &(table, mode) in locks {
             loop {
                 let txn = self.txn.as_mut().expect("a query locks in a transaction");
                 match txn.lock_table(table, mode, WaitPolicy::Block)? {

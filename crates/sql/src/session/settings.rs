@@ -224,6 +224,11 @@ fn parse_number(name: &str, text: &str, unit: &str) -> Result<f64> {
     }
 }
 
+/// A number without a unit, as settings are read.
+pub(crate) fn plain_number(text: &str) -> Option<f64> {
+    parse_number("", text, "").ok()
+}
+
 fn out_of_range(
     name: &str,
     value: impl std::fmt::Display,

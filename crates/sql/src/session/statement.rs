@@ -52,6 +52,8 @@ pub struct Query {
     pub columns: Arc<[ResultColumn]>,
     /// Tables it uses and how they are locked.
     pub locks: Vec<(Oid, TableLockMode)>,
+    /// Sequences that it draws from.
+    pub sequences: Vec<Oid>,
     /// Tables whose definitions matter to it, in order.
     pub depends: Box<[Oid]>,
     /// First word of the completion tag.

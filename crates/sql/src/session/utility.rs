@@ -109,6 +109,9 @@ pub(super) async fn run(
         Node::IndexStmt(stmt) if stmt.concurrent => {
             return create_index_concurrently(session, stmt, sql, out).await.map(Some);
         }
+        Node::DropStmt(stmt) if stmt.concurrent && stmt.removeType == ObjectType::OBJECT_INDEX => {
+            return drop_index_concurrently(session, stmt, sql, out).await.map(Some);
+        }
         Node::VacuumStmt(stmt) => vacuum(session, stmt, sql).await?,
         Node::CheckPointStmt(_) => checkpoint(session).await?,
         Node::ConstraintsSetStmt(stmt) => session.set_constraints(stmt).await?,
@@ -136,7 +139,6 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
         Node::CreatedbStmt(_) => session.check_no_block("CREATE DATABASE")?,
         Node::AlterSystemStmt(_) => session.check_no_block("ALTER SYSTEM")?,
         Node::DropdbStmt(_) => session.check_no_block("DROP DATABASE")?,
-        Node::DropStmt(stmt) if stmt.concurrent => session.check_no_block("DROP INDEX CONCURRENTLY")?,
         _ => {}
     }
     session.ensure_transaction()?;
@@ -199,6 +201,37 @@ async fn create_index_concurrently(
     }
     session.binding = None;
     Ok("CREATE INDEX".to_string())
+}
+
+/// DROP INDEX CONCURRENTLY: two transactions, and between them a wait for those who may read through the index.
+async fn drop_index_concurrently(
+    session: &mut Session,
+    stmt: &DropStmt,
+    sql: &str,
+    out: &mut dyn Output,
+) -> Result<String> {
+    session.check_no_block("DROP INDEX CONCURRENTLY")?;
+    session.ensure_transaction()?;
+    if session.read_only {
+        return Err(read_only_error("DROP INDEX"));
+    }
+    session.transaction().begin_command();
+    let leaving = ddl::concurrently::begin_drop(session, stmt, sql).await;
+    session.binding = None;
+    if let Some(leaving) = leaving.map_err(|error| within_rights(session, error))? {
+        Box::pin(session.commit_transaction(out)).await?;
+        ddl::concurrently::until_unused(session, &leaving).await?;
+        session.ensure_transaction()?;
+        session.transaction().begin_command();
+        let ended = ddl::concurrently::end_drop(session, &leaving, sql).await;
+        ended.map_err(|error| within_rights(session, error))?;
+    }
+    if let Some(txn) = &mut session.txn {
+        txn.end_command();
+        session.gate = session.gate.max(txn.gate());
+    }
+    session.binding = None;
+    Ok("DROP INDEX".to_string())
 }
 
 /// The command's name as PostgreSQL spells it, from the node's: `CreateViewStmt` → `CREATE VIEW`.

@@ -94,9 +94,10 @@ pub fn index_definition(
         keys.push(text);
     }
     let mut text = format!(
-        "CREATE {}INDEX {} ON {on} USING btree ({})",
+        "CREATE {}INDEX {} ON {on} USING {} ({})",
         if index.unique { "UNIQUE " } else { "" },
         quote_name(&index.name),
+        if index.hash { "hash" } else { "btree" },
         keys.join(", ")
     );
     if !index.include.is_empty() {
@@ -105,10 +106,23 @@ pub fn index_definition(
     if index.nulls_not_distinct {
         text.push_str(" NULLS NOT DISTINCT");
     }
+    text.push_str(&with_options(&index.options));
     if let Some(predicate) = &index.predicate {
         text.push_str(&format!(" WHERE {}", super::index_text(predicate, true, table, pretty, cx).0));
     }
     Some(text)
+}
+
+/// ` WITH (…)`; nothing if there are none.
+fn with_options(options: &[(String, String)]) -> String {
+    if options.is_empty() {
+        return String::new();
+    }
+    let one = |(name, value): &(String, String)| match quote_name(value) == *value {
+        true => format!("{}={value}", quote_name(name)),
+        false => format!("{}='{}'", quote_name(name), value.replace('\'', "''")),
+    };
+    format!(" WITH ({})", options.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
 fn action(clause: &str, action: ForeignKeyAction) -> String {

@@ -195,7 +195,11 @@ pub(super) fn access_methods(rel: &SystemRelation, _: &dyn EvalContext) -> Rows 
             ],
         )
     };
-    Ok(vec![one(2, "heap", "heap_tableam_handler", "t"), one(403, "btree", "bthandler", "i")])
+    Ok(vec![
+        one(2, "heap", "heap_tableam_handler", "t"),
+        one(403, "btree", "bthandler", "i"),
+        one(405, "hash", "hashhandler", "i"),
+    ])
 }
 
 pub(super) fn collations(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {

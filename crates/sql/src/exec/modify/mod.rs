@@ -15,6 +15,7 @@ use types::Datum;
 use super::lock_rows::row_in;
 use super::{Cx, Next, Operator, operator};
 use crate::expr::all_true;
+use crate::functions;
 use crate::plan::{Node, RowChoice, Target, UpdateSet};
 use crate::privileges::shown;
 use crate::system_column::SystemColumn;
@@ -252,7 +253,7 @@ fn show(value: &Datum, ty: base::Oid, cx: &Cx<'_, '_>) -> String {
         return "null".to_string();
     }
     let mut text = Vec::new();
-    if types::write_text(value.as_ref(), ty, cx.run.eval.settings(), &mut text).is_err() {
+    if functions::write_text(cx.run.eval, value, ty, &mut text).is_err() {
         return String::new();
     }
     let text = String::from_utf8_lossy(&text).into_owned();

@@ -197,7 +197,7 @@ impl Json {
                 self.text.extend_from_slice(b"\n ");
             }
         }
-        write_json(value, ty, cx.settings(), &mut self.text)
+        write_json(value, ty, cx, &mut self.text)
     }
 
     fn add_field(&mut self, cx: &dyn EvalContext, args: &[Datum]) -> Result<()> {
@@ -206,11 +206,11 @@ impl Json {
         if !self.text.is_empty() {
             self.text.extend_from_slice(b", ");
         }
-        super::super::json::write_key(key, key_type, cx.settings(), &mut self.text, || {
+        super::super::json::write_key(key, key_type, cx, &mut self.text, || {
             Error::new(SqlState::INVALID_PARAMETER_VALUE, "field name must not be null")
         })?;
         self.text.extend_from_slice(b" : ");
-        write_json(value, value_type, cx.settings(), &mut self.text)
+        write_json(value, value_type, cx, &mut self.text)
     }
 }
 

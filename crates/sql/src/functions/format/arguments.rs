@@ -1,13 +1,13 @@
 //! `format()`
 
 use base::{Error, Oid, Result, SqlState, work};
+use types::Datum;
 use types::oid::UNKNOWN;
 use types::room::{self, Room as _};
-use types::{Datum, write_text};
 
-use super::super::EvalContext;
 use super::super::entry::{argument_types, mismatch, natural_type};
 use super::super::text::names::{quote_identifier, quote_literal};
+use super::super::{EvalContext, write_text};
 
 const HINT: &str = "For a single \"%\" use \"%%\".";
 
@@ -167,7 +167,7 @@ fn shown(kind: char, value: &Datum, ty: Oid, cx: &dyn EvalContext) -> Result<Str
         };
     }
     let mut out = Vec::new();
-    write_text(value.as_ref(), ty, cx.settings(), &mut out)?;
+    write_text(cx, value, ty, &mut out)?;
     work::step(16 + work::bytes(out.len()))?;
     let text = types::written(out);
     // Quotes double the text twice over at most.

@@ -41,7 +41,7 @@ pub(super) fn record_json(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum>
         }
         json::write_string(name, &mut out);
         out.push(b':');
-        write_json(value, Oid(*ty), cx.settings(), &mut out)?;
+        write_json(value, Oid(*ty), cx, &mut out)?;
     }
     out.push(b'}');
     Ok(Datum::from(types::written(out)))

@@ -7,11 +7,13 @@ use types::oid::*;
 use types::room::Room as _;
 use types::{Array, Datum, OutputSettings, write_text};
 
+use super::super::EvalContext;
+
 /// Bytes of what has a fixed form, and of marks between values.
 const SMALL: usize = 64;
 
 /// Appends a value of type `ty` as JSON.
-pub(in super::super) fn write_json(value: &Datum, ty: Oid, settings: &OutputSettings, out: &mut Vec<u8>) -> Result<()> {
+pub(in super::super) fn write_json(value: &Datum, ty: Oid, cx: &dyn EvalContext, out: &mut Vec<u8>) -> Result<()> {
     out.make_room(SMALL)?;
     match value {
         Datum::Null => out.extend_from_slice(b"null"),
@@ -25,14 +27,14 @@ pub(in super::super) fn write_json(value: &Datum, ty: Oid, settings: &OutputSett
             out.make_room(string_len(text))?;
             write_string(text, out);
         }
-        Datum::Array(array) => write_array(array, settings, out)?,
+        Datum::Array(array) => write_array(array, cx, out)?,
         Datum::Record(_) => return Err(Error::unsupported("converting a row value to JSON is not supported")),
-        Datum::Date(_) | Datum::Timestamp(_) | Datum::TimestampTz(_) => write_instant(value, settings, out),
-        Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) => write_text(value.as_ref(), ty, settings, out)?,
-        Datum::Float4(_) | Datum::Float8(_) | Datum::Numeric(_) => write_number(value, ty, settings, out)?,
+        Datum::Date(_) | Datum::Timestamp(_) | Datum::TimestampTz(_) => write_instant(value, cx.settings(), out),
+        Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) => write_text(value.as_ref(), ty, cx.settings(), out)?,
+        Datum::Float4(_) | Datum::Float8(_) | Datum::Numeric(_) => write_number(value, ty, cx.settings(), out)?,
         other => {
             let mut text = Vec::new();
-            write_text(other.as_ref(), ty, settings, &mut text)?;
+            super::super::write_text(cx, other, ty, &mut text)?;
             let text = String::from_utf8_lossy(&text);
             out.make_room(string_len(&text))?;
             write_string(&text, out);
@@ -86,29 +88,29 @@ fn write_instant(value: &Datum, settings: &OutputSettings, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-fn write_array(array: &Array, settings: &OutputSettings, out: &mut Vec<u8>) -> Result<()> {
+fn write_array(array: &Array, cx: &dyn EvalContext, out: &mut Vec<u8>) -> Result<()> {
     if array.dims.is_empty() {
         out.extend_from_slice(b"[]");
         return Ok(());
     }
     let mut values = array.values.iter();
-    write_dimension(array, 0, &mut values, settings, b",", out)
+    write_dimension(array, 0, &mut values, cx, b",", out)
 }
 
 /// Appends an array with line feeds between the parts of its outermost dimension.
-pub(super) fn write_pretty_array(array: &Array, settings: &OutputSettings, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn write_pretty_array(array: &Array, cx: &dyn EvalContext, out: &mut Vec<u8>) -> Result<()> {
     if array.dims.is_empty() {
         out.extend_from_slice(b"[]");
         return Ok(());
     }
-    write_dimension(array, 0, &mut array.values.iter(), settings, b",\n ", out)
+    write_dimension(array, 0, &mut array.values.iter(), cx, b",\n ", out)
 }
 
 fn write_dimension<'a>(
     array: &Array,
     dimension: usize,
     values: &mut impl Iterator<Item = &'a Datum>,
-    settings: &OutputSettings,
+    cx: &dyn EvalContext,
     separator: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<()> {
@@ -119,9 +121,9 @@ fn write_dimension<'a>(
             out.extend_from_slice(separator);
         }
         if dimension + 1 < array.dims.len() {
-            write_dimension(array, dimension + 1, values, settings, b",", out)?;
+            write_dimension(array, dimension + 1, values, cx, b",", out)?;
         } else if let Some(value) = values.next() {
-            write_json(value, array.element, settings, out)?;
+            write_json(value, array.element, cx, out)?;
         }
     }
     out.push(b']');
@@ -132,7 +134,7 @@ fn write_dimension<'a>(
 pub(in super::super) fn write_key(
     key: &Datum,
     ty: Oid,
-    settings: &OutputSettings,
+    cx: &dyn EvalContext,
     out: &mut Vec<u8>,
     null: impl FnOnce() -> Error,
 ) -> Result<()> {
@@ -143,7 +145,7 @@ pub(in super::super) fn write_key(
         _ => {}
     }
     let mut json = Vec::new();
-    write_json(key, ty, settings, &mut json)?;
+    write_json(key, ty, cx, &mut json)?;
     if json.first() == Some(&b'"') {
         out.make_room(json.len() + SMALL)?;
         out.extend_from_slice(&json);

@@ -26,7 +26,7 @@ fn type_of(value: &Datum) -> base::Oid {
 
 /// Appends a value's text form.
 fn append(cx: &dyn EvalContext, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
-    types::write_text(value.as_ref(), type_of(value), cx.settings(), out)
+    super::super::write_text(cx, value, type_of(value), out)
 }
 
 /// Appends what a cast to text makes of a value: booleans are written out.
@@ -158,7 +158,7 @@ fn array_to_string(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
                 out.make_room(null.len())?;
                 work::append(&mut out, null.as_bytes());
             }
-            _ => types::write_text(value.as_ref(), array.element, cx.settings(), &mut out)?,
+            _ => super::super::write_text(cx, value, array.element, &mut out)?,
         }
     }
     text(out)

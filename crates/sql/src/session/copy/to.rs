@@ -76,7 +76,10 @@ pub(super) async fn copy_to(
         binary::write_header(&mut lines.out);
     }
     loop {
-        let progress = session.advance(&mut execution, &mut lines, 0).await;
+        let progress = match format.binary {
+            true => session.advance(&mut execution, &mut lines, 0).await,
+            false => session.advance_texts(&mut execution, &query.columns, &mut lines).await,
+        };
         // The rows before an error are sent, too.
         lines.hand_over(out);
         if matches!(progress?, Progress::Done { .. }) {
