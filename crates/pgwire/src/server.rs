@@ -341,6 +341,12 @@ async fn route<Se>(accepted: Accepted, doors: Arc<Doors<Se>>) {
     let seen = looked.map_or(0, |looked| looked.map_or(0, |(_, length)| length.min(CANCEL_REQUEST)));
     if let Ok(Some((Initial::Cancel { pid, secret }, _))) = proto::initial(&first[..seen]) {
         doors.registry.cancel_with_secret(BackendKey { pid, secret });
+        // Were the request left unread, the system would reset the connection instead of closing it.
+        let taken = &mut first[..CANCEL_REQUEST];
+        let _ = match &accepted {
+            Accepted::Tcp(tcp, _) => recv(tcp, taken, RecvFlags::DONTWAIT),
+            Accepted::Unix(unix) => recv(unix, taken, RecvFlags::DONTWAIT),
+        };
         return;
     }
     // Leaving the acceptor's reactor fails only if the socket is dead already.

@@ -362,6 +362,8 @@ impl AsyncWrite for Counting {
 pub struct Client<S = DuplexStream> {
     pub stream: S,
     received: Vec<u8>,
+    /// What broke the stream off.
+    broken: Option<std::io::ErrorKind>,
 }
 
 /// One message of the server.
@@ -405,7 +407,7 @@ pub fn startup(body: &str) -> Vec<u8> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     pub fn new(stream: S) -> Client<S> {
-        Client { stream, received: Vec::new() }
+        Client { stream, received: Vec::new(), broken: None }
     }
 
     pub async fn send(&mut self, bytes: &[u8]) {
@@ -423,7 +425,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
                     return Some(message);
                 }
             }
-            let n = self.stream.read_buf(&mut self.received).await.unwrap_or(0);
+            let read = self.stream.read_buf(&mut self.received).await;
+            // A connection that is reset is no end of a stream.
+            self.broken = read.as_ref().err().map(std::io::Error::kind);
+            let n = read.unwrap_or(0);
             if n == 0 {
                 assert!(self.received.is_empty(), "the stream ended in a message: {:?}", self.received);
                 return None;
@@ -442,6 +447,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             if tag == last {
                 break;
             }
+        }
+        if let Some(kind) = self.broken {
+            tags.push_str(&format!("({kind})"));
         }
         tags
     }

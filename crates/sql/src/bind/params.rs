@@ -8,7 +8,8 @@ use super::visit::{walk, walk_query};
 use super::{Binder, Located};
 use crate::ir::{ColumnSource, Expr, InsertSource, Statement, Target, Ty};
 
-const MAX_PARAMS: usize = 65_535;
+/// As many types as a list of them can have; the extended protocol has less parameters, SQL need not.
+const MAX_PARAMS: usize = types::room::VALUE_MAX / size_of::<Oid>();
 
 impl Binder<'_, '_> {
     /// `$n`.
@@ -21,6 +22,7 @@ impl Binder<'_, '_> {
         }
         let types = &mut self.cx.param_types;
         if types.len() < number {
+            types::room::for_list(number, size_of::<Oid>())?;
             types.resize(number, Oid::INVALID);
         }
         let ty = &mut types[number - 1];
