@@ -75,11 +75,11 @@ chaos: here
 	$(CHAOS) cargo test --release --locked -p testkit --test kill --test cycles --test registers --test robust --test tpch --test turns -- --nocapture --test-threads=1
 	NYALA_BUDGET_MILLIS=50 cargo test --release --locked -p sql --lib functions::budget
 
-## The own test suites of drivers, on PostgreSQL and on Nyala; what differs is listed with its reason in tests/clients/suites.
+## The own test suites of drivers and of a framework, on PostgreSQL and on Nyala; what differs is listed with its reason in tests/clients/suites.
 clients-full: here
 	scripts/dependencies.sh
 	cargo build --locked -p server
-	SUITES='psycopg2 asyncpg pg8000' cargo test --locked -p testkit --test suites -- --nocapture
+	SUITES='psycopg2 asyncpg pg8000 pq pgconn sqlalchemy' cargo test --locked -p testkit --test suites -- --nocapture
 
 ## The storage's tests with AddressSanitizer.
 asan: here

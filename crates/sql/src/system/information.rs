@@ -1,5 +1,6 @@
 //! information_schema.
 
+use base::work;
 use engine_api::{
     Catalog, CatalogObject, CheckOption, ColumnDesc, ConstraintKind, ForeignKeyAction, Identity, SequenceDesc,
     TableDesc, TableKind, TypeDesc, TypeKind,
@@ -182,6 +183,37 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 ),
                 ("is_generated", text(if column.generated.is_some() { "ALWAYS" } else { "NEVER" })),
                 ("is_updatable", yes_no(is_updatable)),
+                ("collation_catalog", if collation.is_some() { text(&database) } else { Datum::Null }),
+                ("collation_schema", if collation.is_some() { text("pg_catalog") } else { Datum::Null }),
+                ("collation_name", collation.map_or(Datum::Null, text)),
+            ]);
+            rows.push(row(rel, values));
+        }
+    }
+    let superuser = cx.identity().superuser;
+    for system in super::all().filter(|system| superuser || !crate::privileges::is_secret(system.name)) {
+        for (at, &(name, ty)) in system.columns.iter().enumerate() {
+            work::step(16)?;
+            let collation = collation::shown_name(collation::of_type(&catalog, ty));
+            let number = at as i32 + 1;
+            let mut values = Vec::from(type_facts(ty, system.typmod(at)));
+            values.extend(vec![
+                ("table_catalog", text(&database)),
+                ("table_schema", text(system.schema)),
+                ("table_name", text(system.name)),
+                ("column_name", text(name)),
+                ("ordinal_position", Datum::Int4(number)),
+                ("is_nullable", text(if system.is_not_null(ty) { "NO" } else { "YES" })),
+                ("data_type", text(sql_name(ty))),
+                ("udt_catalog", text(&database)),
+                ("udt_schema", text("pg_catalog")),
+                ("udt_name", text(type_info(ty).map_or("", |i| i.name))),
+                ("dtd_identifier", text(number.to_string())),
+                ("is_self_referencing", text("NO")),
+                ("is_identity", text("NO")),
+                ("identity_cycle", text("NO")),
+                ("is_generated", text("NEVER")),
+                ("is_updatable", yes_no(!system.is_view())),
                 ("collation_catalog", if collation.is_some() { text(&database) } else { Datum::Null }),
                 ("collation_schema", if collation.is_some() { text("pg_catalog") } else { Datum::Null }),
                 ("collation_name", collation.map_or(Datum::Null, text)),
