@@ -211,6 +211,7 @@ fn array_length(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 /// The field of an object; of equal keys the last one counts.
 fn field<'a>(text: &'a str, key: &str) -> Result<Option<&'a str>> {
+    scan::check_escapes(text)?;
     if scan::kind(text) != Kind::Object {
         return Ok(None);
     }
@@ -218,13 +219,14 @@ fn field<'a>(text: &'a str, key: &str) -> Result<Option<&'a str>> {
 }
 
 /// The element of an array; negative numbers count from its end.
-fn element(text: &str, index: i32) -> Option<&str> {
+fn element(text: &str, index: i32) -> Result<Option<&str>> {
+    scan::check_escapes(text)?;
     if scan::kind(text) != Kind::Array {
-        return None;
+        return Ok(None);
     }
-    let elements = scan::elements(text).ok()?;
+    let elements = scan::elements(text)?;
     let at = if index < 0 { elements.len() as i64 + i64::from(index) } else { i64::from(index) };
-    elements.get(usize::try_from(at).ok()?).copied()
+    Ok(usize::try_from(at).ok().and_then(|at| elements.get(at)).copied())
 }
 
 fn as_text(part: Option<&str>) -> Result<Datum> {
@@ -240,28 +242,28 @@ fn object_field_text(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 fn array_element(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Ok(element(text_of(args, 0)?, int_of(args, 1)?).into())
+    Ok(element(text_of(args, 0)?, int_of(args, 1)?)?.into())
 }
 
 fn array_element_text(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    as_text(element(text_of(args, 0)?, int_of(args, 1)?))
+    as_text(element(text_of(args, 0)?, int_of(args, 1)?)?)
 }
 
 /// The element of a `jsonb`, where a scalar is the one element of itself.
-fn b_element(text: &str, index: i32) -> Option<&str> {
+fn b_element(text: &str, index: i32) -> Result<Option<&str>> {
     match scan::kind(text) {
         Kind::Array => element(text, index),
-        Kind::Object => None,
-        _ => matches!(index, 0 | -1).then_some(text),
+        Kind::Object => Ok(None),
+        _ => Ok(matches!(index, 0 | -1).then_some(text)),
     }
 }
 
 fn b_array_element(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Ok(b_element(text_of(args, 0)?, int_of(args, 1)?).into())
+    Ok(b_element(text_of(args, 0)?, int_of(args, 1)?)?.into())
 }
 
 fn b_array_element_text(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    as_text(b_element(text_of(args, 0)?, int_of(args, 1)?))
+    as_text(b_element(text_of(args, 0)?, int_of(args, 1)?)?)
 }
 
 /// The strings of a variadic `text[]`, passed as an array or one by one. A NULL among them makes all NULL.
@@ -284,10 +286,11 @@ fn strings(args: &[Datum]) -> Result<Option<Vec<&str>>> {
 fn path(args: &[Datum]) -> Result<Option<&str>> {
     let Some(steps) = strings(&args[1..])? else { return Ok(None) };
     let mut at = text_of(args, 0)?;
+    scan::check_escapes(at)?;
     for step in steps {
         let next = match scan::kind(at) {
             Kind::Object => field(at, step)?,
-            Kind::Array => step.trim_start().parse().ok().and_then(|i| element(at, i)),
+            Kind::Array => step.trim_start().parse().map_or(Ok(None), |i| element(at, i))?,
             _ => None,
         };
         match next {

@@ -219,6 +219,7 @@ fn strip_text(text: &str, out: &mut String) -> Result<()> {
 
 pub(super) fn json_strip_nulls(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let mut out = String::new();
+    scan::check_escapes(text_of(args, 0)?)?;
     strip_text(text_of(args, 0)?, &mut out)?;
     Ok(out.into())
 }

@@ -184,6 +184,7 @@ pub(super) fn check_object(text: &str) -> Result<()> {
 
 /// The objects of a document that is an array of them.
 pub(in super::super) fn objects<'a>(text: &'a str, name: &str) -> Result<Vec<&'a str>> {
+    scan::check_escapes(text)?;
     match scan::kind(text) {
         Kind::Array => {}
         // PostgreSQL notices while it reads a `json`, and before it reads a `jsonb`.

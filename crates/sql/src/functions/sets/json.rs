@@ -50,7 +50,9 @@ pub(super) fn array_elements(_: &dyn EvalContext, args: &[Datum]) -> Rows {
 }
 
 pub(super) fn array_elements_text(_: &dyn EvalContext, args: &[Datum]) -> Rows {
-    as_text(elements(document(args)?, "json_array_elements_text")?)
+    let text = document(args)?;
+    scan::check_escapes(text)?;
+    as_text(elements(text, "json_array_elements_text")?)
 }
 
 pub(super) fn b_array_elements(_: &dyn EvalContext, args: &[Datum]) -> Rows {
@@ -63,6 +65,7 @@ pub(super) fn b_array_elements_text(_: &dyn EvalContext, args: &[Datum]) -> Rows
 
 /// The fields of a `json` object.
 fn fields(text: &str) -> Result<Vec<(String, &str)>> {
+    scan::check_escapes(text)?;
     match scan::kind(text) {
         Kind::Object => scan::fields(text),
         Kind::Array => Err(invalid("cannot deconstruct an array as an object".into())),
@@ -108,6 +111,7 @@ fn keys(fields: Vec<(String, &str)>) -> Rows {
 
 fn keyed<'a>(args: &'a [Datum], name: &str) -> Result<Vec<(String, &'a str)>> {
     let text = document(args)?;
+    scan::check_escapes(text)?;
     match scan::kind(text) {
         Kind::Object => scan::fields(text),
         Kind::Array => Err(invalid(format!("cannot call {name} on an array"))),
