@@ -1,7 +1,7 @@
 //! Function calls: scalar functions, aggregates, casts in the form of calls (`parse_func.c`, `parse_agg.c`).
 
 use base::{Oid, Result, SqlState};
-use rupg_sql::nodes::{FuncCall, Node};
+use rupg_sql::nodes::{CoercionForm, FuncCall, Node};
 use types::{Datum, array_of, element_of, format_type, oid};
 
 use super::coerce::{Pathway, category, pathway};
@@ -379,6 +379,10 @@ impl<'a> Binder<'a, '_> {
         args: Vec<Located>,
         call: &FuncCall,
     ) -> Result<Expr> {
+        let function = match call.funcformat {
+            CoercionForm::COERCE_SQL_SYNTAX => functions::in_words(function),
+            _ => function,
+        };
         let given = args.len();
         let declared: Vec<Oid> = (0..given).map(|i| found.arg(i)).collect();
         let (mut args, ty) = self.coerce_arguments(args, &declared, function.ret, None, function.name)?;

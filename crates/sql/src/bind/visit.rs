@@ -469,9 +469,7 @@ pub(super) fn same_head(a: &Expr, b: &Expr) -> bool {
         (Expr::Column(a), Expr::Column(b)) => a.level == b.level && a.rel == b.rel && a.column == b.column,
         (Expr::WholeRow { level: a, rel: r }, Expr::WholeRow { level: b, rel: s }) => a == b && r == s,
         (Expr::Agg { level: a, index: i, .. }, Expr::Agg { level: b, index: j, .. }) => a == b && i == j,
-        (Expr::Call { function: f, ty: t, .. }, Expr::Call { function: g, ty: u, .. }) => {
-            std::ptr::eq(*f, *g) && t == u
-        }
+        (Expr::Call { function: f, ty: t, .. }, Expr::Call { function: g, ty: u, .. }) => f == g && t == u,
         (Expr::Cast { ty: t, kind: k, explicit: e, .. }, Expr::Cast { ty: u, kind: l, explicit: x, .. }) => {
             t == u && k == l && e == x
         }

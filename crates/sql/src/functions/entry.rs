@@ -17,7 +17,19 @@ const fn scalar(
     volatility: Volatility,
     eval: ScalarFn,
 ) -> Function {
-    Function { oid, name, args, variadic: false, defaults: &[], ret, strict: true, volatility, leakproof: false, eval }
+    Function {
+        oid,
+        name,
+        args,
+        variadic: false,
+        defaults: &[],
+        ret,
+        strict: true,
+        volatility,
+        leakproof: false,
+        in_words: false,
+        eval,
+    }
 }
 
 /// An immutable function.

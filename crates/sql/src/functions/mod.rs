@@ -33,6 +33,7 @@ pub(crate) use text::names::{quote_identifier, split_identifiers, split_name};
 mod user;
 pub(crate) use user::{ELEMENTS_OID, keep};
 mod windows;
+mod words;
 
 use std::fmt;
 
@@ -47,6 +48,7 @@ pub use registry::{
     function_by_oid, functions_named, operators_named, set_functions_named,
 };
 pub use windows::{WindowFunction, window_callee_name, window_functions_named};
+pub use words::in_words;
 /// Checks what of a path is not checked when it is read: its regular expressions.
 pub(crate) fn check_jsonpath(text: &str) -> Result<()> {
     json::path::check(text)
@@ -386,6 +388,8 @@ pub struct Function {
     pub volatility: Volatility,
     /// It tells nothing of its arguments but by its result.
     pub leakproof: bool,
+    /// It is called in words that SQL has for it, and shown so.
+    pub in_words: bool,
     /// Code.
     pub eval: ScalarFn,
 }
@@ -522,7 +526,7 @@ debug_by_name!(Function, SetFunction, Aggregate);
 
 impl PartialEq for Function {
     fn eq(&self, other: &Function) -> bool {
-        std::ptr::eq(self, other)
+        std::ptr::eq(self, other) || self.oid == other.oid && self.name == other.name && self.args == other.args
     }
 }
 

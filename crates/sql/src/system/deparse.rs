@@ -187,6 +187,10 @@ fn without_hidden(expr: &Expr) -> &Expr {
     }
 }
 
+fn types_are_texts(args: &[Expr]) -> bool {
+    args.iter().all(|arg| arg.ty().oid == oid::TEXT)
+}
+
 /// A value below a cast that was not written and changes nothing, which words of the grammar do not show.
 fn without_implicit(expr: &Expr) -> &Expr {
     match expr {
@@ -511,7 +515,7 @@ impl<'a> Writer<'a> {
         if function.name == "array slice" {
             return self.slice(args);
         }
-        if function.name.contains(' ') {
+        if function.name.contains(' ') && function.name != "variadic call" {
             // No statement can write it.
             return false;
         }
@@ -525,6 +529,9 @@ impl<'a> Writer<'a> {
                 }
                 _ => false,
             };
+        }
+        if function.in_words {
+            return self.words(function.name, args);
         }
         match (function.name, args) {
             // No other form of a call means these functions.
@@ -541,7 +548,106 @@ impl<'a> Writer<'a> {
             }
             // The text form of what has a name in the catalog is a cast.
             ("regout", [arg]) => self.cast(arg, ty),
+            ("variadic call", [Expr::Const(Datum::Int8(oid), _), _, args @ ..]) => self.variadic(*oid, args),
             _ => self.listed(&format!("{}(", extensions::name_for(self.cx, function)), args, ")"),
+        }
+    }
+
+    /// `f(…, VARIADIC array)`
+    fn variadic(&mut self, oid: i64, args: &[Expr]) -> bool {
+        let function = u32::try_from(oid).ok().and_then(functions::function_by_oid);
+        let (Some(function), Some((array, before))) = (function, args.split_last()) else { return false };
+        self.listed(&format!("{}(", extensions::name_for(self.cx, function)), before, "")
+            && (before.is_empty() || self.word(", "))
+            && self.word("VARIADIC ")
+            && self.expr(array)
+            && self.word(")")
+    }
+
+    /// A call in words.
+    fn words(&mut self, name: &str, args: &[Expr]) -> bool {
+        let plain = |w: &mut Self, arg: &Expr| w.expr(without_implicit(arg));
+        let word = |arg: &Expr| match arg {
+            Expr::Const(Datum::Text(text), _) => Some(text.to_string()),
+            _ => None,
+        };
+        match (name, args) {
+            ("substring", [text, pattern, escape]) if types_are_texts(args) => {
+                self.word("SUBSTRING(")
+                    && plain(self, text)
+                    && self.word(" SIMILAR ")
+                    && plain(self, pattern)
+                    && self.word(" ESCAPE ")
+                    && plain(self, escape)
+                    && self.word(")")
+            }
+            ("substring", [_, pattern]) if pattern.ty().oid == oid::TEXT => self.listed("\"substring\"(", args, ")"),
+            ("substring", [text, from, count @ ..]) => {
+                self.word("SUBSTRING(")
+                    && plain(self, text)
+                    && self.word(" FROM ")
+                    && plain(self, from)
+                    && count.iter().all(|count| self.word(" FOR ") && plain(self, count))
+                    && self.word(")")
+            }
+            ("overlay", [text, new, from, count @ ..]) => {
+                self.word("OVERLAY(")
+                    && plain(self, text)
+                    && self.word(" PLACING ")
+                    && plain(self, new)
+                    && self.word(" FROM ")
+                    && plain(self, from)
+                    && count.iter().all(|count| self.word(" FOR ") && plain(self, count))
+                    && self.word(")")
+            }
+            ("btrim" | "ltrim" | "rtrim", [text, what @ ..]) => {
+                let side = match name {
+                    "btrim" => "TRIM(BOTH",
+                    "ltrim" => "TRIM(LEADING",
+                    _ => "TRIM(TRAILING",
+                };
+                self.word(side)
+                    && what.iter().all(|what| self.word(" ") && plain(self, what))
+                    && self.word(" FROM ")
+                    && plain(self, text)
+                    && self.word(")")
+            }
+            ("normalize", [text, form @ ..]) => {
+                let forms: Option<Vec<String>> = form.iter().map(word).collect();
+                let Some(forms) = forms else { return false };
+                self.word("NORMALIZE(")
+                    && plain(self, text)
+                    && forms.iter().all(|form| self.word(", ") && self.word(form))
+                    && self.word(")")
+            }
+            ("is_normalized", [text, form @ ..]) => {
+                let forms: Option<Vec<String>> = form.iter().map(word).collect();
+                let Some(forms) = forms else { return false };
+                self.word("(")
+                    && self.part(without_implicit(text), Around::Cast)
+                    && self.word(" IS")
+                    && forms.iter().all(|form| self.word(" ") && self.word(form))
+                    && self.word(" NORMALIZED)")
+            }
+            ("timezone", [zone, time]) => {
+                self.word("(")
+                    && self.part(without_implicit(time), Around::Cast)
+                    && self.word(" AT TIME ZONE ")
+                    && self.part(without_implicit(zone), Around::Cast)
+                    && self.word(")")
+            }
+            ("overlaps", [a, b, c, d]) => {
+                self.word("((")
+                    && plain(self, a)
+                    && self.word(", ")
+                    && plain(self, b)
+                    && self.word(") OVERLAPS (")
+                    && plain(self, c)
+                    && self.word(", ")
+                    && plain(self, d)
+                    && self.word("))")
+            }
+            _ => false,
         }
     }
 

@@ -373,18 +373,19 @@ impl<'a> Writer<'a> {
     fn window(&mut self, call: &crate::ir::WindowCall) -> bool {
         use crate::ir::{Exclude, FrameBound, FrameMode, WindowCallee};
         let frame = &call.frame;
-        let plain = matches!((&frame.start, &frame.end), (FrameBound::UnboundedPreceding, FrameBound::CurrentRow))
+        let is_default = matches!((&frame.start, &frame.end), (FrameBound::UnboundedPreceding, FrameBound::CurrentRow))
             && frame.mode == FrameMode::Range
             && frame.exclude == Exclude::NoOthers;
-        if !plain || call.filter.is_some() {
-            return false;
-        }
         let name = crate::functions::window_callee_name(call.callee);
         let star = call.args.is_empty() && matches!(call.callee, WindowCallee::Aggregate(_));
         let partition = call.partition.is_empty() || self.word("");
         let called = partition && self.word(name) && self.word("(");
         let args = if star { self.word("*") } else { call.args.is_empty() || self.listed("", &call.args, "") };
-        let head = called && args && self.word(") OVER (");
+        let filter = match &call.filter {
+            None => true,
+            Some(filter) => self.word(") FILTER (WHERE ") && self.expr(filter),
+        };
+        let head = called && args && filter && self.word(") OVER (");
         let parts = call.partition.is_empty() || self.listed("PARTITION BY ", &call.partition, "");
         let space = call.partition.is_empty() || call.order.is_empty() || self.word(" ");
         let order = call.order.is_empty()
@@ -392,7 +393,48 @@ impl<'a> Writer<'a> {
                 && call.order.iter().enumerate().all(|(i, (expr, descending, nulls_first))| {
                     (i == 0 || self.word(", ")) && self.sort_expr(expr) && self.direction(*descending, *nulls_first)
                 });
-        head && parts && space && order && self.word(")")
+        let gap = is_default || call.partition.is_empty() && call.order.is_empty() || self.word(" ");
+        head && parts && space && order && gap && (is_default || self.frame(frame)) && self.word(")")
+    }
+
+    /// A frame that is not the usual one.
+    fn frame(&mut self, frame: &crate::ir::Frame) -> bool {
+        use crate::ir::{Exclude, FrameMode};
+        let mode = match frame.mode {
+            FrameMode::Rows => "ROWS BETWEEN ",
+            FrameMode::Range => "RANGE BETWEEN ",
+            FrameMode::Groups => "GROUPS BETWEEN ",
+        };
+        let exclude = match frame.exclude {
+            Exclude::NoOthers => "",
+            Exclude::CurrentRow => " EXCLUDE CURRENT ROW",
+            Exclude::Group => " EXCLUDE GROUP",
+            Exclude::Ties => " EXCLUDE TIES",
+        };
+        self.word(mode)
+            && self.bound(&frame.start)
+            && self.word(" AND ")
+            && self.bound(&frame.end)
+            && self.word(exclude)
+    }
+
+    /// The offset of a frame; a number of rows has become a `bigint`, which is not shown.
+    fn offset(&mut self, offset: &Expr) -> bool {
+        match offset {
+            Expr::Const(value @ types::Datum::Int8(_), ty) => self.constant(value, *ty, false),
+            offset => self.expr(without_casts(offset)),
+        }
+    }
+
+    fn bound(&mut self, bound: &crate::ir::FrameBound) -> bool {
+        use crate::ir::FrameBound;
+        match bound {
+            FrameBound::UnboundedPreceding => self.word("UNBOUNDED PRECEDING"),
+            FrameBound::Preceding(offset) => self.offset(offset) && self.word(" PRECEDING"),
+            FrameBound::CurrentRow => self.word("CURRENT ROW"),
+            FrameBound::Following(offset) => self.offset(offset) && self.word(" FOLLOWING"),
+            FrameBound::UnboundedFollowing => self.word("UNBOUNDED FOLLOWING"),
+        }
     }
 
     pub(super) fn aggregate(&mut self, level: usize, index: usize) -> bool {
@@ -426,6 +468,11 @@ impl<'a> Writer<'a> {
             SubqueryKind::Scalar => self.inner(query, false),
             SubqueryKind::Array => self.word("ARRAY") && self.inner(query, false),
             SubqueryKind::Any { left, functions } | SubqueryKind::All { left, functions } => {
+                if left.len() > 1 {
+                    let is_equal = functions.iter().all(|function| operator_of(function, 2) == Some("="));
+                    let is_in = is_equal && matches!(kind, SubqueryKind::Any { .. });
+                    return is_in && self.listed("((", left, ") IN ") && self.inner(query, false) && self.word(")");
+                }
                 let ([left], [function]) = (left.as_slice(), functions.as_slice()) else { return false };
                 let Some(operator) = operator_of(function, 2) else { return false };
                 let all = matches!(kind, SubqueryKind::All { .. });
