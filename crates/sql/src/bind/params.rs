@@ -8,8 +8,8 @@ use super::visit::{walk, walk_query};
 use super::{Binder, Located};
 use crate::ir::{ColumnSource, Expr, InsertSource, Statement, Target, Ty};
 
-/// As many types as a list of them can have; the extended protocol has less parameters, SQL need not.
-const MAX_PARAMS: usize = types::room::VALUE_MAX / size_of::<Oid>();
+/// More than the extended protocol can pass, which EXECUTE need not use; and so few that a list of their types is no long work.
+const MAX_PARAMS: usize = 1 << 20;
 
 impl Binder<'_, '_> {
     /// `$n`.
@@ -22,7 +22,6 @@ impl Binder<'_, '_> {
         }
         let types = &mut self.cx.param_types;
         if types.len() < number {
-            types::room::for_list(number, size_of::<Oid>())?;
             types.resize(number, Oid::INVALID);
         }
         let ty = &mut types[number - 1];

@@ -15,6 +15,10 @@ pub enum Family {
     Date,
     /// Labels.
     Enum,
+    /// Addresses.
+    Network,
+    /// Strings of bits.
+    Bits,
     /// Whatever else.
     Other,
 }
@@ -189,6 +193,8 @@ fn family(category: &str) -> Family {
         "B" => Family::Boolean,
         "D" => Family::Date,
         "E" => Family::Enum,
+        "I" => Family::Network,
+        "V" => Family::Bits,
         _ => Family::Other,
     }
 }

@@ -36,7 +36,7 @@ impl Writer<'_> {
                 (name, made.family)
             };
         }
-        let (name, family) = match self.below(12) {
+        let (name, family) = match self.below(14) {
             0..=2 => ("int", Family::Number),
             3 => ("bigint", Family::Number),
             4 => ("numeric(8,2)", Family::Number),
@@ -45,6 +45,8 @@ impl Writer<'_> {
             8 => ("boolean", Family::Boolean),
             9 => ("date", Family::Date),
             10 => ("timestamp", Family::Date),
+            11 => (self.pick(&["inet", "cidr"]), Family::Network),
+            12 => (self.pick(&["bit varying(6)", "varbit"]), Family::Bits),
             _ => ("int[]", Family::Other),
         };
         (name.to_owned(), family)
@@ -75,6 +77,8 @@ impl Writer<'_> {
             Family::Text => format!("'{}'", self.pick(&["x", "yy", "zed", "it''s", ""])),
             Family::Boolean => self.pick(&["true", "false"]).to_owned(),
             Family::Date => format!("'2024-0{}-1{}'::date", 1 + self.below(9), self.below(9)),
+            Family::Network => format!("'10.{}.0.0/16'::{}", self.below(9), self.pick(&["inet", "cidr"])),
+            Family::Bits => self.pick(&["B'101'", "'0110'::varbit", "5::bit(4)", "X'5'"]).to_owned(),
             Family::Enum => {
                 let Some(made) = self.made_of(Family::Enum) else { return "NULL".to_owned() };
                 let label = self.label(&made.full());
@@ -115,6 +119,16 @@ impl Writer<'_> {
                 1 => format!("coalesce({}, '2020-02-02')", self.value(names, Family::Date, depth)),
                 _ => self.value(names, family, 0),
             },
+            Family::Network => match self.below(3) {
+                0 => format!("network({})", self.value(names, family, depth)),
+                1 => format!("coalesce({}, '10.0.0.0/8')", self.value(names, family, depth)),
+                _ => self.value(names, family, 0),
+            },
+            Family::Bits => match self.below(3) {
+                0 => format!("substring({} FROM 2)", self.value(names, family, depth)),
+                1 => format!("(~ {})", self.value(names, family, 0)),
+                _ => self.value(names, family, 0),
+            },
             Family::Enum | Family::Other => {
                 let (test, then) = (self.condition(names, depth), self.value(names, family, 0));
                 // Without ELSE there is a NULL of the type, which is not written.
@@ -131,7 +145,10 @@ impl Writer<'_> {
                     (self.value(names, Family::Number, depth), self.value(names, Family::Number, depth));
                 format!("({left} {operator} {right})")
             }
-            2 => format!("length({})", self.value(names, Family::Text, depth)),
+            2 => match self.column_of(names, Family::Bits) {
+                Some(column) => format!("length({column})"),
+                None => format!("length({})", self.value(names, Family::Text, depth)),
+            },
             3 => {
                 let (first, second) =
                     (self.value(names, Family::Number, depth), self.value(names, Family::Number, depth));
@@ -171,7 +188,10 @@ impl Writer<'_> {
                 None => format!("md5({})", self.value(names, Family::Text, depth)),
             },
             3 => format!("({})::text", self.value(names, Family::Number, depth)),
-            4 => format!("coalesce({}, 'none')", self.value(names, Family::Text, depth)),
+            4 => match self.column_of(names, Family::Network) {
+                Some(column) => format!("{}({column})", self.pick(&["host", "abbrev", "text"])),
+                None => format!("coalesce({}, 'none')", self.value(names, Family::Text, depth)),
+            },
             5 => match self.column_of(names, Family::Enum) {
                 Some(column) => format!("({column})::text"),
                 None => self.value(names, Family::Text, 0),
@@ -236,7 +256,10 @@ impl Writer<'_> {
             }
             7 if depth > 0 => format!("NOT ({})", self.condition(names, depth - 1)),
             8 => format!("{} BETWEEN 0 AND 50", self.value(names, Family::Number, depth)),
-            9 => format!("{} > '2019-01-01'", self.value(names, Family::Date, depth)),
+            9 => match self.column_of(names, Family::Network) {
+                Some(column) => format!("{column} <<= '0.0.0.0/0'"),
+                None => format!("{} > '2019-01-01'", self.value(names, Family::Date, depth)),
+            },
             10 => self.value(names, Family::Boolean, 0),
             _ => format!("{} IN (1, 2, 3)", self.value(names, Family::Number, depth)),
         }
@@ -289,6 +312,8 @@ impl Writer<'_> {
             Family::Text => format!("'{}'", self.pick(&["x", "yy", "zed", "none"])),
             Family::Boolean => self.pick(&["true", "false"]).to_owned(),
             Family::Date => format!("'2024-0{}-1{}'", 1 + self.below(9), self.below(9)),
+            Family::Network => format!("'10.{}.0.0/16'", self.below(9)),
+            Family::Bits => self.pick(&["'101'", "B'0110'"]).to_owned(),
             Family::Enum => self.label(&column.ty),
             Family::Other => "'{}'".to_owned(),
         }
