@@ -512,6 +512,11 @@ pub fn bind_argument(node: &Node, ty: Ty, number: usize, sql: &str, cx: &mut Bin
     Ok(finished(expr, cx))
 }
 
+/// Whether an expression may have another value each time.
+pub fn calls_volatile(expr: &Expr) -> bool {
+    visit::calls_volatile(expr)
+}
+
 /// Calls `f` on every column reference of an expression.
 pub fn visit_columns(expr: &Expr, f: &mut dyn FnMut(&Column)) {
     visit::columns(expr, f);

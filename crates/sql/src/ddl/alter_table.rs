@@ -478,8 +478,22 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
             cx.put(CatalogObject::Table(table)).await?;
         }
         None => {
+            let is_generated = table.columns[at].generated.is_some();
+            let is_computed_once = match &default {
+                Some(default) if !is_generated && !types::user::is_domain(ty.oid) => {
+                    !cx.session.is_volatile_default(default, ty)?
+                }
+                _ => false,
+            };
             let text = default.map(|e| cx.session.text_of_expression(&e, Some(&table))).unwrap_or_default();
             let text = as_type(&cx.catalog(), &text, ty.oid);
+            if is_computed_once {
+                // It must have a value that fits, were there no rows at all.
+                let rows = cx.session.internal_query(&format!("SELECT {text}")).await?;
+                for value in rows.into_iter().flatten() {
+                    types::apply_typmod(value, ty.oid, ty.typmod, false)?;
+                }
+            }
             let next = LayoutId(table.newest_layout().id.0 + 1);
             let layout = layout_of(&table, next);
             rewrite_table(cx, table, layout, &[(number, text)]).await?;

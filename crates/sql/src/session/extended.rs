@@ -85,7 +85,7 @@ impl Session {
         self.ensure_transaction()?;
         loop {
             let Kind::Query(query) = &statement.kind else { return Ok(statement) };
-            self.lock_tables(query).await?;
+            self.lock_tables(&query.locks).await?;
             if statement.version() == u64::MAX || statement.is_current(&*self.shared.engine, &self.shared.changes) {
                 return Ok(statement);
             }

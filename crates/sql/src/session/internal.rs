@@ -467,6 +467,12 @@ impl Session {
         Ok(Some(Some(text)))
     }
 
+    /// Whether a default may have another value each time.
+    pub(crate) fn is_volatile_default(&mut self, text: &Expression, ty: Ty) -> Result<bool> {
+        let expr = self.with_binder(|cx| bind::bind_default(text, ty, "", cx))?;
+        Ok(bind::calls_volatile(&expr))
+    }
+
     /// Whether a foreign key of one type can point at a key of another: the key's index compares values of the two, or the one
     /// becomes the other by itself.
     pub(crate) fn comparable(&self, foreign: Oid, key: Oid) -> bool {

@@ -212,9 +212,9 @@ impl Session {
                 };
                 return Err(read_only_error(what));
             }
-            self.lock_tables(query).await?;
+            self.lock_tables(&query.locks).await?;
             if query.sequences.iter().any(|sequence| self.shared.engine.may_be_locked(*sequence)) {
-                self.await_sequences(query).await?;
+                Box::pin(self.await_sequences(query)).await?;
             }
             // Locked tables keep their definitions; what changed before must be bound anew.
             if query.locks.is_empty()
@@ -254,15 +254,11 @@ impl Session {
     #[cold]
     async fn await_sequences(&mut self, query: &Query) -> Result<()> {
         let locks: Vec<_> = query.sequences.iter().map(|&sequence| (sequence, TableLockMode::RowExclusive)).collect();
-        self.lock_all(&locks).await
+        self.lock_tables(&locks).await
     }
 
     /// Locks the tables of a query. REQUIRES a transaction.
-    pub(super) async fn lock_tables(&mut self, query: &Query) -> Result<()> {
-        self.lock_all(&query.locks).await
-    }
-
-    async fn lock_all(&mut self, locks: &[(Oid, TableLockMode)]) -> Result<()> {
+    pub(super) async fn lock_tables(&mut self, locks: &[(Oid, TableLockMode)]) -> Result<()> {
         for &(table, mode) in locks {
             loop {
                 let txn = self.txn.as_mut().expect("a query locks in a transaction");
