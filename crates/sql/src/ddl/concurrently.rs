@@ -92,9 +92,7 @@ pub(crate) async fn begin_drop(session: &mut Session, stmt: &DropStmt, sql: &str
 
 /// Waits until nobody has the table locked who had it when this began: nobody reads through the index then.
 pub(crate) async fn until_unused(session: &mut Session, leaving: &Leaving) -> Result<()> {
-    // The list of all locks is long work where there are many.
-    const PAUSE_MAX_MS: u64 = 200;
-    let mut pause = 10;
+    const PAUSE_MS: u64 = 10;
     let holders = |session: &Session| -> Vec<TxnId> {
         let is_of_table = |locked| matches!(locked, Locked::Table(table, _) if table == leaving.table);
         let locks = session.engine().locks();
@@ -102,8 +100,7 @@ pub(crate) async fn until_unused(session: &mut Session, leaving: &Leaving) -> Re
     };
     let mut awaited = holders(session);
     while !awaited.is_empty() {
-        session.pause(pause).await?;
-        pause = (2 * pause).min(PAUSE_MAX_MS);
+        session.pause(PAUSE_MS).await?;
         let still = holders(session);
         awaited.retain(|txn| still.contains(txn));
     }
