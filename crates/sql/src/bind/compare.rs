@@ -6,7 +6,7 @@ use types::{Datum, array_of, element_of, format_type, oid};
 
 use super::coerce::{base_of, can_coerce};
 use super::expr::{and, or};
-use super::{Binder, Located};
+use super::{Binder, Located, fold};
 use crate::functions::CastContext;
 use crate::ir::{AnyAllSource, CompareOp, Expr, Ty};
 
@@ -152,7 +152,7 @@ impl<'a> Binder<'a, '_> {
             list.push(self.coerce(value, right_type, CastContext::Implicit, -1)?.expr);
         }
         let left = found.args.into_iter().next().ok_or_else(|| base::Error::internal("a comparison of nothing"))?;
-        Ok(Expr::AnyAll { all, function: found.function, left: Box::new(left), right: AnyAllSource::List(list) })
+        Ok(fold::any_all(self.cx, all, found.function, left, list))
     }
 
     /// `x op ANY/ALL (array)`: `make_scalar_array_op`

@@ -12,7 +12,7 @@ use types::{Datum, InputContext, oid, user};
 
 use super::dml::{detached, parse_expression, without_position};
 use super::scope::{Item, NamedColumn, Place, Scope};
-use super::{BindContext, Binder, Located, fold};
+use super::{BindContext, Binder, Located, fold, simplify};
 use crate::functions::{self, CastContext};
 use crate::ir::{CastKind, Column, Expr, Ty};
 
@@ -57,8 +57,11 @@ fn condition(expression: &Expression, value: &Expr, cx: &mut BindContext<'_>) ->
         });
         binder.scopes.push(scope);
         let found = binder.at_place(Place::Check, |b| b.expr(&node))?;
-        let expr = binder.coerce_to_boolean(found, "CHECK")?;
+        let mut expr = binder.coerce_to_boolean(found, "CHECK")?;
         binder.hand_over_notes();
+        if !cx.keeps_calls {
+            simplify::alone(&mut expr, cx);
+        }
         Ok(expr)
     })
 }
@@ -257,10 +260,8 @@ pub(super) fn row_checks(desc: &TableDesc, known: &[usize], cx: &mut BindContext
         let value = Expr::Column(Column { level: 0, rel: 0, column: i, ty: Ty { oid: base, typmod } });
         if let Some(tested) = all_tested(value, column.type_oid, cx)? {
             // What fails says so itself; the row passes whatever the value is.
-            let passes = Expr::Or(vec![
-                Expr::IsNull { arg: Box::new(tested), negated: false, fields: false },
-                Expr::Const(Datum::Bool(true), Ty::of(oid::BOOL)),
-            ]);
+            let arg = Box::new(Expr::Row(vec![tested], Ty::of(oid::RECORD)));
+            let passes = Expr::IsNull { arg, negated: true, fields: false };
             out.push((column.name.clone(), passes));
         }
     }

@@ -413,7 +413,9 @@ impl<'a> Binder<'a, '_> {
             if parts.is_empty() && name != "NOT" && value.at >= 0 && (at < 0 || value.at < at) {
                 at = value.at;
             }
-            parts.push(self.coerce_to_boolean(value, name)?);
+            let part = self.coerce_to_boolean(value, name)?;
+            self.note_decided(&part);
+            parts.push(part);
         }
         let expr = match b.boolop {
             BoolExprType::AND_EXPR => and(parts),
@@ -421,6 +423,13 @@ impl<'a> Binder<'a, '_> {
             _ => Expr::Not(Box::new(parts.pop().ok_or_else(|| base::Error::internal("NOT of nothing"))?)),
         };
         Ok(Located { expr, at })
+    }
+
+    /// Notes a condition that is a constant: what it decides is simplified in the end.
+    fn note_decided(&self, condition: &Expr) {
+        if matches!(condition, Expr::Const(..)) {
+            self.cx.has_decided_condition.set(true);
+        }
     }
 
     #[inline(never)]
@@ -446,6 +455,7 @@ impl<'a> Binder<'a, '_> {
                 and(fields.collect())
             }
             arg => {
+                self.note_decided(&arg);
                 let fields = arg.ty().oid == oid::RECORD;
                 Expr::IsNull { arg: Box::new(arg), negated, fields }
             }
@@ -465,8 +475,9 @@ impl<'a> Binder<'a, '_> {
         };
         let value = self.operand(t.arg.as_ref())?;
         let at = value.at;
-        let arg = Box::new(self.coerce_to_boolean(value, name)?);
-        Ok(Located { expr: Expr::BooleanTest { arg, want, negated }, at })
+        let arg = self.coerce_to_boolean(value, name)?;
+        self.note_decided(&arg);
+        Ok(Located { expr: Expr::BooleanTest { arg: Box::new(arg), want, negated }, at })
     }
 
     /// CASE; the operand of the simple form goes into each condition.
@@ -493,7 +504,9 @@ impl<'a> Binder<'a, '_> {
             if let Some(operand) = &operand {
                 condition = self.operator("=", Some(operand.clone()), condition, when.location)?;
             }
-            conditions.push(self.coerce_to_boolean(condition, "CASE/WHEN")?);
+            let condition = self.coerce_to_boolean(condition, "CASE/WHEN")?;
+            self.note_decided(&condition);
+            conditions.push(condition);
             results.push(self.operand(when.result.as_ref())?);
         }
         let has_else = c.defresult.is_some();

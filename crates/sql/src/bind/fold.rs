@@ -8,7 +8,7 @@ use types::{Datum, InputContext, OutputSettings, oid};
 
 use super::BindContext;
 use crate::functions::{self, Function, Volatility};
-use crate::ir::{CastKind, Expr, Ty};
+use crate::ir::{AnyAllSource, CastKind, Expr, Ty};
 
 /// Bytes of the largest value that becomes part of a plan: plans are kept, and are taken to be as large as their texts.
 const FOLDED_MAX: usize = 4 << 10;
@@ -63,6 +63,42 @@ fn value_of_call(cx: &BindContext<'_>, function: &'static Function, args: &[Expr
         return Some(Ok(Datum::Null));
     }
     Some(crate::functions::call(function, cx.eval, &values))
+}
+
+/// A comparison with any or all of a list, or its value if that is known.
+pub(super) fn any_all(
+    cx: &BindContext<'_>,
+    all: bool,
+    function: &'static Function,
+    left: Expr,
+    list: Vec<Expr>,
+) -> Expr {
+    if !cx.keeps_calls
+        && matches!(left, Expr::Const(..))
+        && let Some(value) = value_of_any_all(cx, all, function, &left, &list)
+    {
+        return Expr::Const(value, Ty::of(oid::BOOL));
+    }
+    Expr::AnyAll { all, function, left: Box::new(left), right: AnyAllSource::List(list) }
+}
+
+/// The value of a comparison of a constant with a list of constants. Nothing where one fails: it fails when it is run.
+fn value_of_any_all(
+    cx: &BindContext<'_>,
+    all: bool,
+    function: &'static Function,
+    left: &Expr,
+    list: &[Expr],
+) -> Option<Datum> {
+    let mut any_null = false;
+    for item in list {
+        match value_of_call(cx, function, &[left.clone(), item.clone()])?.ok()? {
+            Datum::Bool(value) if value != all => return Some(Datum::Bool(value)),
+            Datum::Bool(_) => {}
+            _ => any_null = true,
+        }
+    }
+    Some(if any_null { Datum::Null } else { Datum::Bool(all) })
 }
 
 /// A value that can be part of a plan; that there is an error instead is noted.

@@ -101,6 +101,8 @@ pub struct BindContext<'a> {
     pub keeps_calls: bool,
     /// A call over constants failed.
     failed: Cell<bool>,
+    /// A condition holds a constant that may decide it.
+    has_decided_condition: Cell<bool>,
     /// Sequences that `nextval` and `setval` name.
     drawn: RefCell<Vec<Oid>>,
     /// Whether more parameters than those may occur.
@@ -133,6 +135,7 @@ impl<'a> BindContext<'a> {
             param_types,
             keeps_calls,
             failed: Cell::new(false),
+            has_decided_condition: Cell::new(false),
             drawn: RefCell::new(Vec::new()),
             infer_params,
             places: None,
@@ -293,6 +296,7 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
     // What cannot be planned is refused before whoever may not run the plan.
     let refused = raise::error(&statement, cx).or(refused).or_else(|| permissions::denied(&statement, cx));
     raise::drop_unread(&mut statement, cx);
+    simplify::statement(&mut statement, cx);
     Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused })
 }
 
@@ -357,7 +361,12 @@ pub(crate) fn bind_type_schema(name: &TypeName, sql: &str, cx: &mut BindContext<
 
 /// An expression as it leaves the binder.
 fn finished(expr: Expr, cx: &BindContext<'_>) -> Expr {
-    if cx.keeps_calls { expr } else { erase::erased(expr) }
+    if cx.keeps_calls {
+        return expr;
+    }
+    let mut expr = erase::erased(expr);
+    simplify::alone(&mut expr, cx);
+    expr
 }
 
 /// Binds the condition of a domain, to see whether it can be.

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use base::{Error, Result, work};
 use types::Datum;
 
-use super::{BindContext, fold, visit};
+use super::{BindContext, fold, simplify, visit};
 use crate::ir::{Body, ColumnSource, Expr, From, InsertSource, MergeKind, Query, RelKind, Statement, SubqueryKind};
 
 /// The first error of a constant that a statement has, in about PostgreSQL's order.
@@ -57,19 +57,7 @@ fn clear(query: &mut Query, read: &BTreeSet<usize>) {
             query.targets[at].expr = Expr::Const(Datum::Null, ty);
         }
     }
-    let mut called = BTreeSet::new();
-    visit::walk_query(query, 0, &mut |expr, depth| match expr {
-        Expr::Agg { level, index, .. } if *level == depth => {
-            called.insert(*index);
-        }
-        _ => {}
-    });
-    for (_, call) in query.aggs.iter_mut().enumerate().filter(|(at, _)| !called.contains(at)) {
-        let keys = call.order_by.iter_mut().map(|(key, ..)| key);
-        for expr in call.args.iter_mut().chain(keys).chain(&mut call.filter) {
-            *expr = Expr::Const(Datum::Null, expr.ty());
-        }
-    }
+    simplify::drop_uncalled(query);
 }
 
 struct Look<'a, 'c> {

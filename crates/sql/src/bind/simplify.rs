@@ -1,12 +1,17 @@
 //! Simplifies expressions by the constants in them, as PostgreSQL's `eval_const_expressions` does.
 //!
-//! Not responsible for: calls of constants, which are folded as they are bound.
+//! Not responsible for: calls of constants, which are folded as they are bound; errors of constants in what is taken out here, which
+//! are found before (`raise`).
+//!
+//! A statement is gone through only if one of its conditions holds a constant, which the binder notes as it meets it.
+
+use std::collections::BTreeSet;
 
 use types::{Datum, oid};
 
 use super::raise::truth;
-use super::visit;
-use crate::ir::{Expr, Ty};
+use super::{BindContext, visit};
+use crate::ir::{Expr, From, Query, Statement, Ty};
 
 fn boolean(value: bool) -> Expr {
     Expr::Const(Datum::Bool(value), Ty::of(oid::BOOL))
@@ -19,8 +24,97 @@ pub(crate) fn simplified(expr: &Expr) -> Expr {
     expr
 }
 
+/// Simplifies the expressions of a statement. What they leave out is not evaluated when the statement runs.
+pub(super) fn statement(statement: &mut Statement, cx: &BindContext<'_>) {
+    if !cx.has_decided_condition.get() {
+        return;
+    }
+    visit::statement_parts_mut(statement, &mut with_subqueries, &mut query);
+    match statement {
+        Statement::Update(update) => conditions(&mut update.query),
+        Statement::Delete(delete) => conditions(&mut delete.query),
+        Statement::Merge(merge) => conditions(&mut merge.query),
+        Statement::Insert(_) | Statement::Select(_) => {}
+    }
+}
+
+/// Simplifies an expression that belongs to no statement.
+pub(super) fn alone(expr: &mut Expr, cx: &BindContext<'_>) {
+    if cx.has_decided_condition.get() {
+        with_subqueries(expr);
+    }
+}
+
+fn with_subqueries(expr: &mut Expr) {
+    visit::children_mut(expr, &mut with_subqueries, &mut query);
+    node(expr);
+}
+
+fn query(value: &mut Query) {
+    visit::query_parts_mut(value, &mut with_subqueries, &mut query);
+    conditions(value);
+    drop_uncalled(value);
+}
+
+/// What decides which rows a query keeps: NULL is as good as FALSE there (`canonicalize_qual`).
+fn conditions(query: &mut Query) {
+    query.from.iter_mut().for_each(join_conditions);
+    query.filter.iter_mut().chain(&mut query.having).for_each(condition);
+    if query.filter.as_ref().is_some_and(|filter| truth(filter) == Some(Some(true))) {
+        query.filter = None;
+    }
+}
+
+fn join_conditions(from: &mut From) {
+    if let From::Join { left, right, on, .. } = from {
+        join_conditions(left);
+        join_conditions(right);
+        on.iter_mut().for_each(condition);
+    }
+}
+
+fn condition(expr: &mut Expr) {
+    let (args, decides, join): (_, _, fn(Vec<Expr>) -> Expr) = match expr {
+        Expr::And(args) => (args, false, Expr::And),
+        Expr::Or(args) => (args, true, Expr::Or),
+        _ => return,
+    };
+    for arg in args.iter_mut() {
+        condition(arg);
+        if truth(arg) == Some(None) {
+            *arg = boolean(false);
+        }
+    }
+    *expr = joined(std::mem::take(args), decides, join);
+}
+
+/// Makes NULLs of the arguments of the aggregates of a query that nothing calls.
+pub(super) fn drop_uncalled(query: &mut Query) {
+    if query.aggs.is_empty() {
+        return;
+    }
+    let mut called = BTreeSet::new();
+    visit::walk_query(query, 0, &mut |expr, depth| match expr {
+        Expr::Agg { level, index, .. } if *level == depth => {
+            called.insert(*index);
+        }
+        _ => {}
+    });
+    for (_, call) in query.aggs.iter_mut().enumerate().filter(|(at, _)| !called.contains(at)) {
+        let keys = call.order_by.iter_mut().map(|(key, ..)| key);
+        for expr in call.args.iter_mut().chain(keys).chain(&mut call.filter) {
+            *expr = Expr::Const(Datum::Null, expr.ty());
+        }
+    }
+}
+
 fn simplify(expr: &mut Expr) {
     visit::children_mut(expr, &mut simplify, &mut |_| {});
+    node(expr);
+}
+
+/// An expression whose parts are simplified.
+fn node(expr: &mut Expr) {
     match expr {
         Expr::And(args) => *expr = joined(std::mem::take(args), false, Expr::And),
         Expr::Or(args) => *expr = joined(std::mem::take(args), true, Expr::Or),
@@ -35,7 +129,8 @@ fn simplify(expr: &mut Expr) {
                 branches.truncate(at + 1);
                 *otherwise = branches.pop().map(|(_, result)| Box::new(result));
             }
-            if branches.is_empty() {
+            let result = otherwise.as_ref().map_or(*ty, |otherwise| otherwise.ty());
+            if branches.is_empty() && result == *ty {
                 *expr = otherwise.take().map_or(Expr::Const(Datum::Null, *ty), |otherwise| *otherwise);
             }
         }
@@ -46,8 +141,18 @@ fn simplify(expr: &mut Expr) {
             }
             match args.len() {
                 0 => *expr = Expr::Const(Datum::Null, *ty),
-                1 => *expr = args.remove(0),
+                1 if args[0].ty() == *ty => *expr = args.remove(0),
                 _ => {}
+            }
+        }
+        Expr::IsNull { arg, negated, fields: false } => {
+            if let Expr::Const(value, _) = &**arg {
+                *expr = boolean(value.is_null() != *negated);
+            }
+        }
+        Expr::BooleanTest { arg, want, negated } => {
+            if let Some(value) = truth(arg) {
+                *expr = boolean((value == *want) != *negated);
             }
         }
         _ => {}

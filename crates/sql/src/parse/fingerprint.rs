@@ -3,7 +3,7 @@
 //! A scan of the text, far cheaper than parsing, takes out literals that stand where any value of the same type could
 //! stand: after an operator, in a VALUES list, in an IN list, around BETWEEN's AND. What steers binding stays: ORDER BY 1,
 //! LIMIT, type modifiers, typed literals (`date '…'`), arguments of functions; and a text in which an operator stands between two
-//! literals is left alone, as it is computed when it is bound. The rest of the text becomes the key of the
+//! literals, or a test of one, is left alone, as it is computed when it is bound. The rest of the text becomes the key of the
 //! statement cache, the literals become parameters.
 //! Invariant: binding the fingerprint with the literals' own types and running it with the literals as parameters gives what
 //! the text itself gives; where that is not certain there is no fingerprint.
@@ -196,6 +196,12 @@ impl Scan<'_> {
         let is = |w: &str| word.eq_ignore_ascii_case(w.as_bytes());
         if is("rollup") || is("cube") || is("grouping") {
             // In a set without it a grouping expression is NULL, wherever it is written again: literals tell it from others.
+            return None;
+        }
+        // A literal on the left of one of these is a condition that may be computed when it is bound.
+        if self.literal.is_some()
+            && ["is", "isnull", "notnull", "not", "in", "between", "like", "ilike", "similar"].into_iter().any(is)
+        {
             return None;
         }
         let before = match word.len() {
@@ -393,6 +399,10 @@ mod tests {
             "select a + 1/0 from t",
             "select a from t where b = 'x' || 'y'",
             "select a from t where b <> 1 + -2",
+            "select a from t where b = c and 1 is null",
+            "select a from t where b = c and 1 in (2, 3)",
+            "select a from t where b = c and 1 not between 2 and 3",
+            "select a from t where b = c and 'x' like 'y'",
         ] {
             assert!(fingerprint(sql).is_none(), "{sql}");
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use base::work::Count as _;
 use base::{Error, Oid, Result};
-use types::oid;
+use types::{Datum, oid};
 
 use super::access::{self, Conjunct, Mask, WantedOrder};
 use super::graph::Graph;
@@ -113,7 +113,8 @@ fn add_filter(level: &mut Level<'_>, joined: &mut Joined, conjuncts: &mut [Conju
     }
     if !conditions.is_empty() {
         let input = std::mem::replace(&mut joined.node, Node::OneRow);
-        level.tell("Filter", || explain::conditions(&shown.iter().collect::<Vec<_>>(), level.rels));
+        let name = if matches!(input, Node::OneRow) { "One-Time Filter" } else { "Filter" };
+        level.tell(name, || explain::conditions(&shown.iter().collect::<Vec<_>>(), level.rels));
         let node = Node::Filter(Arc::new(FilterNode { input, conditions }));
         joined.node = level.note(node, joined.mask, joined.rows, joined.cost);
     }
@@ -140,6 +141,14 @@ fn list(
         return Ok(joined);
     }
     let all = parts.iter().fold(0, |mask, part| mask | part.mask);
+    let never = |conjunct: &Conjunct| matches!(conjunct.expr, Expr::Const(Datum::Bool(false) | Datum::Null, _));
+    if let Some(at) = conjuncts.iter().position(never) {
+        // Nothing is read where nothing can match.
+        let mut joined = Joined { node: Node::OneRow, mask: all, rows: 1.0, cost: 0.0, ordered: false };
+        add_filter(level, &mut joined, &mut conjuncts[at..=at])?;
+        conjuncts.iter_mut().for_each(|conjunct| conjunct.used = true);
+        return Ok(joined);
+    }
     for part in &mut parts {
         prepare(level, part, all)?;
     }

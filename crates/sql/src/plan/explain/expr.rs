@@ -29,7 +29,8 @@ pub(in crate::plan) fn show(expr: &Expr, rels: &[Rel]) -> String {
             match value {
                 types::Datum::Null => "NULL".to_string(),
                 _ if written.is_err() => "?".to_string(),
-                types::Datum::Int2(_) | types::Datum::Int4(_) | types::Datum::Bool(_) => text,
+                types::Datum::Bool(value) => value.to_string(),
+                types::Datum::Int2(_) | types::Datum::Int4(_) => text,
                 types::Datum::Int8(_) if ty.oid == types::oid::INT8 => text,
                 _ => format!("'{text}'::{}", types::oid::format_type(ty.oid, ty.typmod)),
             }
