@@ -1,5 +1,5 @@
 //! Random queries that are right by construction: every expression has a type, every order is total, and nothing can
-//! overflow or divide by zero, so that two servers must agree on every row.
+//! overflow or divide by zero but where a constant decides before it, so that two servers must agree on every row.
 
 mod rows;
 mod shapes;
@@ -272,7 +272,7 @@ impl Writer<'_> {
         }
         let kind = KINDS[self.below(KINDS.len() as u64) as usize];
         let (left, table) = (self.of(kind, depth - 1), self.pick(&TABLES));
-        match self.below(10) {
+        match self.below(11) {
             0 => format!("({} AND {})", self.boolean(depth - 1), self.boolean(depth - 1)),
             1 => format!("({} OR {})", self.boolean(depth - 1), self.boolean(depth - 1)),
             2 => format!("(NOT {})", self.boolean(depth - 1)),
@@ -286,10 +286,28 @@ impl Writer<'_> {
                 self.column(Kind::Int),
                 self.pick(&["", "NOT "])
             ),
+            9 => self.decided(),
             _ => {
                 let operator = self.pick(&["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM"]);
                 format!("({left} {operator} {})", self.of(kind, depth - 1))
             }
+        }
+    }
+
+    /// A condition that a constant decides before the division by zero in it is evaluated.
+    fn decided(&mut self) -> String {
+        let holds =
+            self.pick(&["true", "1 = 1", "NOT false", "NULL IS NULL", "1 IN (2, 1)", "true IS TRUE", "'a' LIKE 'a'"]);
+        let fails =
+            ["false", "1 = 2", "NOT true", "1 IS NULL", "1 IN (2, 3)", "true IS UNKNOWN", "2 NOT BETWEEN 1 AND 3"];
+        let fails = self.pick(&fails);
+        let column = self.column(Kind::Int);
+        let fault = format!("1 / ({column} - {column}) = 1");
+        match self.below(4) {
+            0 => format!("({fault} OR {holds})"),
+            1 => format!("({fault} AND {fails})"),
+            2 => format!("({holds} OR {fault})"),
+            _ => format!("(CASE WHEN {fails} THEN {fault} ELSE {column} > 3 END)"),
         }
     }
 }

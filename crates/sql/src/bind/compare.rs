@@ -267,6 +267,7 @@ impl<'a> Binder<'a, '_> {
                 if negated { and(vec![one, other]) } else { or(vec![one, other]) }
             }
         };
+        self.note_decided(&expr);
         Ok(Located { expr, at: e.location })
     }
 

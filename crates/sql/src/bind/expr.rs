@@ -413,21 +413,25 @@ impl<'a> Binder<'a, '_> {
             if parts.is_empty() && name != "NOT" && value.at >= 0 && (at < 0 || value.at < at) {
                 at = value.at;
             }
-            let part = self.coerce_to_boolean(value, name)?;
-            self.note_decided(&part);
-            parts.push(part);
+            parts.push(self.coerce_to_boolean(value, name)?);
         }
         let expr = match b.boolop {
             BoolExprType::AND_EXPR => and(parts),
             BoolExprType::OR_EXPR => or(parts),
             _ => Expr::Not(Box::new(parts.pop().ok_or_else(|| base::Error::internal("NOT of nothing"))?)),
         };
+        self.note_decided(&expr);
         Ok(Located { expr, at })
     }
 
-    /// Notes a condition that is a constant: what it decides is simplified in the end.
-    fn note_decided(&self, condition: &Expr) {
-        if matches!(condition, Expr::Const(..)) {
+    /// Notes a condition that is a constant, or of which a part is: what it decides is simplified in the end.
+    pub(super) fn note_decided(&self, condition: &Expr) {
+        let is_decided = match condition {
+            Expr::And(parts) | Expr::Or(parts) => parts.iter().any(|part| matches!(part, Expr::Const(..))),
+            Expr::Not(part) => matches!(**part, Expr::Const(..)),
+            condition => matches!(condition, Expr::Const(..)),
+        };
+        if is_decided {
             self.cx.has_decided_condition.set(true);
         }
     }
@@ -545,6 +549,11 @@ impl<'a> Binder<'a, '_> {
     #[inline(never)]
     fn coalesce(&mut self, list: &'a [Option<Node>], at: i32) -> Result<Located> {
         let (values, ty) = self.common(list, "COALESCE")?;
+        if let [first @ Expr::Const(value, _), ..] = &values[..]
+            && !value.is_null()
+        {
+            self.note_decided(first);
+        }
         Ok(Located { expr: Expr::Coalesce(values, ty), at })
     }
 

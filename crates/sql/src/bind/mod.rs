@@ -361,11 +361,15 @@ pub(crate) fn bind_type_schema(name: &TypeName, sql: &str, cx: &mut BindContext<
 
 /// An expression as it leaves the binder.
 fn finished(expr: Expr, cx: &BindContext<'_>) -> Expr {
-    if cx.keeps_calls {
-        return expr;
+    if cx.keeps_calls { expr } else { erase::erased(expr) }
+}
+
+/// The same, of one that is about to be evaluated.
+fn evaluated(expr: Expr, cx: &BindContext<'_>) -> Expr {
+    let mut expr = finished(expr, cx);
+    if !cx.keeps_calls {
+        simplify::alone(&mut expr, cx);
     }
-    let mut expr = erase::erased(expr);
-    simplify::alone(&mut expr, cx);
     expr
 }
 
@@ -397,7 +401,7 @@ pub(crate) fn leftmost_location(node: &Node) -> i32 {
 /// Binds a column default, coerced to the column's type.
 pub fn bind_default(text: &Expression, ty: Ty, column: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
     let expr = dml::default_expression(text, ty, column, cx)?;
-    Ok(finished(expr, cx))
+    Ok(evaluated(expr, cx))
 }
 
 /// The type that a default has by itself; `None` for a literal, which takes any.
@@ -443,7 +447,7 @@ pub fn bind_check(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>
 /// What a table and the domains of its columns demand of a row, over rel 0, by the names of the constraints.
 pub(crate) fn bind_checks(table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Vec<(String, Expr)>> {
     let all = Binder::new(cx, "").checks(table, &[])?;
-    Ok(all.into_iter().map(|(name, expr)| (name, finished(expr, cx))).collect())
+    Ok(all.into_iter().map(|(name, expr)| (name, evaluated(expr, cx))).collect())
 }
 
 /// Whether a condition is one of those that another one demands together.
@@ -465,10 +469,13 @@ pub struct BoundIndex {
 
 /// Binds what an index computes.
 pub fn bind_index(index: &engine_api::IndexDesc, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<BoundIndex> {
-    let expressions = index.expressions.iter().map(|e| bind_index_expression(&e.text, table, cx));
-    let expressions = expressions.collect::<Result<_>>()?;
-    let predicate = index.predicate.as_ref().map(|text| bind_index_predicate(text, table, cx)).transpose()?;
-    Ok(BoundIndex { expressions, predicate })
+    let mut expressions = Vec::with_capacity(index.expressions.len());
+    for expression in &index.expressions {
+        let expr = dml::index_expression(&expression.text, table, cx)?;
+        expressions.push(evaluated(expr, cx));
+    }
+    let predicate = index.predicate.as_ref().map(|text| dml::index_predicate(text, table, cx)).transpose()?;
+    Ok(BoundIndex { expressions, predicate: predicate.map(|expr| evaluated(expr, cx)) })
 }
 
 /// Binds an expression that an index is to be over.
@@ -495,7 +502,7 @@ pub fn bind_index_predicate(text: &Expression, table: &TableDesc, cx: &mut BindC
 /// The expressions of a table's generated columns: (attnum - 1, value over rel 0).
 pub fn generated_columns(table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Vec<(usize, Expr)>> {
     let all = dml::generated(table, cx)?;
-    Ok(all.into_iter().map(|(column, expr)| (column, finished(expr, cx))).collect())
+    Ok(all.into_iter().map(|(column, expr)| (column, evaluated(expr, cx))).collect())
 }
 
 /// Binds the expression of a generated column over the columns of its table (rel 0), coerced to the column's type.

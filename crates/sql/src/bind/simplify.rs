@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use types::{Datum, oid};
 
+use super::equal::same;
 use super::raise::truth;
 use super::{BindContext, visit};
 use crate::ir::{Expr, From, Query, Statement, Ty};
@@ -50,8 +51,30 @@ fn with_subqueries(expr: &mut Expr) {
     node(expr);
 }
 
+/// Simplifies an expression in which these grouping expressions are not constants, whatever their values.
+fn beside_keys(expr: &mut Expr, keys: &[Expr]) {
+    if keys.is_empty() {
+        return with_subqueries(expr);
+    }
+    let key = keys.iter().find(|key| !matches!(key, Expr::Const(..)) && same(key, expr));
+    visit::children_mut(expr, &mut |child| beside_keys(child, keys), &mut query);
+    node(expr);
+    if let Some(key) = key
+        && let Expr::Const(_, ty) = *expr
+    {
+        // What the planner tells from constants by its columns, and never evaluates.
+        let branches = vec![(boolean(true), std::mem::replace(expr, Expr::Default))];
+        *expr = Expr::Case { branches, otherwise: Some(Box::new(key.clone())), ty };
+    }
+}
+
 fn query(value: &mut Query) {
-    visit::query_parts_mut(value, &mut with_subqueries, &mut query);
+    // In a set without it a grouping expression is NULL, wherever it is written again: it stays one.
+    let keys = if value.grouping_sets.is_empty() { Vec::new() } else { value.group_by.clone() };
+    // But not in HAVING and not in what an aggregate is given once.
+    let direct = value.aggs.iter_mut().flat_map(|call| &mut call.direct);
+    direct.chain(&mut value.having).for_each(with_subqueries);
+    visit::query_parts_mut(value, &mut |expr| beside_keys(expr, &keys), &mut query);
     conditions(value);
     drop_uncalled(value);
 }
