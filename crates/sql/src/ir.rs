@@ -759,6 +759,8 @@ pub struct Insert {
     pub source: InsertSource,
     /// For every column of the table by attnum - 1: where its value comes from.
     pub columns: Vec<ColumnSource>,
+    /// What domains demand of the columns' values: (attnum - 1, the value over rel 0, tested as it is evaluated).
+    pub tests: Vec<(usize, Expr)>,
     /// The columns (attnum - 1) that the statement names or gives values, those included whose values it overrides.
     pub named: Vec<usize>,
     /// ON CONFLICT.

@@ -118,7 +118,7 @@ impl<'a> Binder<'a, '_> {
         let explicit = !insert.cols.is_empty();
         let around_domains = std::mem::take(&mut self.of_domain);
         let (source, assigned) = self.insert_source(insert, &written, columns, explicit)?;
-        let mut known = std::mem::replace(&mut self.of_domain, around_domains);
+        let known = std::mem::replace(&mut self.of_domain, around_domains);
         if let Some(through) = &written.through {
             self.through.used.inserted = assigned.iter().filter_map(|a| through.position(&a.name)).collect();
         }
@@ -140,13 +140,12 @@ impl<'a> Binder<'a, '_> {
                 None => ColumnSource::Default(self.column_default(written.default_column(i))?),
             });
         }
-        let on_conflict = match insert.onConflictClause.as_deref() {
-            Some(clause) => {
-                // The same tests are made of the row that is updated.
-                known.clear();
-                self.on_conflict(clause, &written, &mut rels)?
-            }
-            None => None,
+        // A value is tested before those of the columns behind it are computed.
+        let tests = super::domain::column_tests(&table.desc, &known, self.cx)?;
+        let (on_conflict, known) = match insert.onConflictClause.as_deref() {
+            // The row that is updated is tested as a whole.
+            Some(clause) => (self.on_conflict(clause, &written, &mut rels)?, Vec::new()),
+            None => (None, (0..table.desc.columns.len()).collect()),
         };
         self.enter_target(&rels[..1], &written);
         let list = insert.returningClause.as_ref().map(|r| &r.exprs);
@@ -162,6 +161,7 @@ impl<'a> Binder<'a, '_> {
             table,
             source,
             columns,
+            tests,
             named,
             on_conflict,
             returning,

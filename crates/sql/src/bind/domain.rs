@@ -250,6 +250,19 @@ fn tested(value: Expr, ty: Oid, cx: &mut BindContext<'_>) -> Result<Option<Expr>
 /// What the domains of a table's columns demand of a row, over rel 0. Columns whose values are `known` to be of their domains are left
 /// out.
 pub(super) fn row_checks(desc: &TableDesc, known: &[usize], cx: &mut BindContext<'_>) -> Result<Vec<(String, Expr)>> {
+    let tested = column_tests(desc, known, cx)?;
+    Ok(tested.into_iter().map(|(column, tested)| (desc.columns[column].name.clone(), passes(tested))).collect())
+}
+
+/// What fails says so itself; the row passes whatever the value is.
+fn passes(tested: Expr) -> Expr {
+    let arg = Box::new(Expr::Row(vec![tested], Ty::of(oid::RECORD)));
+    Expr::IsNull { arg, negated: true, fields: false }
+}
+
+/// The values of a table's columns of domains over rel 0, each tested when it is evaluated: (attribute number - 1, value). Columns
+/// whose values are `known` to be of their domains are left out.
+pub(super) fn column_tests(desc: &TableDesc, known: &[usize], cx: &mut BindContext<'_>) -> Result<Vec<(usize, Expr)>> {
     let mut out = Vec::new();
     let made = |ty| user::is_domain(ty) || user::domain_element(ty).is_some();
     for (i, column) in desc.columns.iter().enumerate().filter(|(_, c)| !c.dropped && made(c.type_oid)) {
@@ -258,12 +271,7 @@ pub(super) fn row_checks(desc: &TableDesc, known: &[usize], cx: &mut BindContext
         }
         let (base, typmod) = user::base_type(column.type_oid, column.typmod);
         let value = Expr::Column(Column { level: 0, rel: 0, column: i, ty: Ty { oid: base, typmod } });
-        if let Some(tested) = all_tested(value, column.type_oid, cx)? {
-            // What fails says so itself; the row passes whatever the value is.
-            let arg = Box::new(Expr::Row(vec![tested], Ty::of(oid::RECORD)));
-            let passes = Expr::IsNull { arg, negated: true, fields: false };
-            out.push((column.name.clone(), passes));
-        }
+        out.extend(all_tested(value, column.type_oid, cx)?.map(|tested| (i, tested)));
     }
     Ok(out)
 }

@@ -104,7 +104,7 @@ fn value_of_any_all(
 /// A value that can be part of a plan; that there is an error instead is noted.
 fn settled(cx: &BindContext<'_>, value: Result<Datum>) -> Option<Datum> {
     cx.failed.set(cx.failed.get() || value.is_err());
-    value.ok().filter(|value| crate::functions::weight(value) <= FOLDED_MAX)
+    value.ok().filter(|value| functions::weight(value) <= FOLDED_MAX)
 }
 
 /// A cast, or its value if that is known.
@@ -155,6 +155,19 @@ fn is_read_alike(ty: base::Oid) -> bool {
         oid::VARBIT,
     ]
     .contains(&ty)
+}
+
+/// The value of a call or cast whose arguments have become constants since it was bound. What fails stays as it is.
+pub(super) fn known(cx: &BindContext<'_>, expr: &Expr) -> Option<Expr> {
+    let (value, ty) = match expr {
+        Expr::Call { function, args, ty, .. } => (value_of_call(cx, function, args)?, *ty),
+        Expr::Cast { arg, ty, kind, explicit, .. } => match &**arg {
+            Expr::Const(value, from) => (value_of_cast(value, from.oid, *ty, *kind, *explicit)?, *ty),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    value.ok().filter(|value| functions::weight(value) <= FOLDED_MAX).map(|value| Expr::Const(value, ty))
 }
 
 /// The error of what was to be folded and could not be.

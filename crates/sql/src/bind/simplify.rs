@@ -1,7 +1,7 @@
 //! Simplifies expressions by the constants in them, as PostgreSQL's `eval_const_expressions` does.
 //!
-//! Not responsible for: calls of constants, which are folded as they are bound; errors of constants in what is taken out here, which
-//! are found before (`raise`).
+//! Not responsible for: computing calls of constants (`fold`), most of which are folded as they are bound; errors of constants in what
+//! is taken out here, which are found before (`raise`).
 //!
 //! A statement is gone through only if one of its conditions holds a constant, which the binder notes as it meets it.
 
@@ -11,18 +11,23 @@ use types::{Datum, oid};
 
 use super::equal::same;
 use super::raise::truth;
-use super::{BindContext, visit};
+use super::{BindContext, fold, visit};
 use crate::ir::{Expr, From, Query, Statement, Ty};
 
 fn boolean(value: bool) -> Expr {
     Expr::Const(Datum::Bool(value), Ty::of(oid::BOOL))
 }
 
-/// The expression without the parts that cannot change its value and those that are never evaluated.
+/// The expression without the parts that cannot change its value and those that are never evaluated. Calls stay.
 pub(crate) fn simplified(expr: &Expr) -> Expr {
     let mut expr = expr.clone();
-    simplify(&mut expr);
+    in_one(&mut expr);
     expr
+}
+
+fn in_one(expr: &mut Expr) {
+    visit::children_mut(expr, &mut in_one, &mut |_| {});
+    node(expr);
 }
 
 /// Simplifies the expressions of a statement. What they leave out is not evaluated when the statement runs.
@@ -30,7 +35,8 @@ pub(super) fn statement(statement: &mut Statement, cx: &BindContext<'_>) {
     if !cx.has_decided_condition.get() {
         return;
     }
-    visit::statement_parts_mut(statement, &mut with_subqueries, &mut query);
+    let simplify = Simplify { cx };
+    visit::statement_parts_mut(statement, &mut |expr| simplify.expr(expr), &mut |query| simplify.query(query));
     match statement {
         Statement::Update(update) => conditions(&mut update.query),
         Statement::Delete(delete) => conditions(&mut delete.query),
@@ -42,41 +48,47 @@ pub(super) fn statement(statement: &mut Statement, cx: &BindContext<'_>) {
 /// Simplifies an expression that belongs to no statement.
 pub(super) fn alone(expr: &mut Expr, cx: &BindContext<'_>) {
     if cx.has_decided_condition.get() {
-        with_subqueries(expr);
+        Simplify { cx }.expr(expr);
     }
 }
 
-fn with_subqueries(expr: &mut Expr) {
-    visit::children_mut(expr, &mut with_subqueries, &mut query);
-    node(expr);
+struct Simplify<'a, 'c> {
+    cx: &'a BindContext<'c>,
 }
 
-/// Simplifies an expression in which these grouping expressions are not constants, whatever their values.
-fn beside_keys(expr: &mut Expr, keys: &[Expr]) {
-    if keys.is_empty() {
-        return with_subqueries(expr);
+impl Simplify<'_, '_> {
+    fn expr(&self, expr: &mut Expr) {
+        self.beside_keys(expr, &[]);
     }
-    let key = keys.iter().find(|key| !matches!(key, Expr::Const(..)) && same(key, expr));
-    visit::children_mut(expr, &mut |child| beside_keys(child, keys), &mut query);
-    node(expr);
-    if let Some(key) = key
-        && let Expr::Const(_, ty) = *expr
-    {
-        // What the planner tells from constants by its columns, and never evaluates.
-        let branches = vec![(boolean(true), std::mem::replace(expr, Expr::Default))];
-        *expr = Expr::Case { branches, otherwise: Some(Box::new(key.clone())), ty };
-    }
-}
 
-fn query(value: &mut Query) {
-    // In a set without it a grouping expression is NULL, wherever it is written again: it stays one.
-    let keys = if value.grouping_sets.is_empty() { Vec::new() } else { value.group_by.clone() };
-    // But not in HAVING and not in what an aggregate is given once.
-    let direct = value.aggs.iter_mut().flat_map(|call| &mut call.direct);
-    direct.chain(&mut value.having).for_each(with_subqueries);
-    visit::query_parts_mut(value, &mut |expr| beside_keys(expr, &keys), &mut query);
-    conditions(value);
-    drop_uncalled(value);
+    /// Simplifies an expression in which these grouping expressions are not constants, whatever their values.
+    fn beside_keys(&self, expr: &mut Expr, keys: &[Expr]) {
+        let key = keys.iter().find(|key| !matches!(key, Expr::Const(..)) && same(key, expr));
+        visit::children_mut(expr, &mut |child| self.beside_keys(child, keys), &mut |query| self.query(query));
+        node(expr);
+        // Its arguments may be constants only now.
+        if let Some(known) = fold::known(self.cx, expr) {
+            *expr = known;
+        }
+        if let Some(key) = key
+            && let Expr::Const(_, ty) = *expr
+        {
+            // What the planner tells from constants by its columns, and never evaluates.
+            let branches = vec![(boolean(true), std::mem::replace(expr, Expr::Default))];
+            *expr = Expr::Case { branches, otherwise: Some(Box::new(key.clone())), ty };
+        }
+    }
+
+    fn query(&self, value: &mut Query) {
+        // In a set without it a grouping expression is NULL, wherever it is written again: it stays one.
+        let keys = if value.grouping_sets.is_empty() { Vec::new() } else { value.group_by.clone() };
+        // But not in HAVING and not in what an aggregate is given once.
+        let direct = value.aggs.iter_mut().flat_map(|call| &mut call.direct);
+        direct.chain(&mut value.having).for_each(|expr| self.expr(expr));
+        visit::query_parts_mut(value, &mut |expr| self.beside_keys(expr, &keys), &mut |query| self.query(query));
+        conditions(value);
+        drop_uncalled(value);
+    }
 }
 
 /// What decides which rows a query keeps: NULL is as good as FALSE there (`canonicalize_qual`).
@@ -129,11 +141,6 @@ pub(super) fn drop_uncalled(query: &mut Query) {
             *expr = Expr::Const(Datum::Null, expr.ty());
         }
     }
-}
-
-fn simplify(expr: &mut Expr) {
-    visit::children_mut(expr, &mut simplify, &mut |_| {});
-    node(expr);
 }
 
 /// An expression whose parts are simplified.

@@ -189,7 +189,7 @@ macro_rules! walkers {
                     for (_, expr) in insert.checks.$iter().chain(insert.view_checks.$iter()) {
                         f(expr);
                     }
-                    for (_, expr) in insert.generated.$iter() {
+                    for (_, expr) in insert.tests.$iter().chain(insert.generated.$iter()) {
                         f(expr);
                     }
                 }

@@ -174,7 +174,7 @@ fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<Planned> {
     };
     let (source, source_slots) = source(&mut level, &insert.source, &mut place_of)?;
     let mut columns = Vec::new();
-    for (&slot, column) in target.slots.iter().zip(&insert.columns) {
+    for (at, (&slot, column)) in target.slots.iter().zip(&insert.columns).enumerate() {
         let code = match column {
             ColumnSource::Source(number) => {
                 let from = source_slots.get(*number);
@@ -184,6 +184,9 @@ fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<Planned> {
         };
         if !matches!(code, Code::Slot(from) if from == slot) {
             columns.push((slot, code));
+        }
+        if let Some((_, tested)) = insert.tests.iter().find(|(column, _)| *column == at) {
+            columns.push((slot, level.compile(tested)?));
         }
     }
     let (arbiter, on_conflict) = match &insert.on_conflict {

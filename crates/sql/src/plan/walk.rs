@@ -166,7 +166,7 @@ pub(super) fn walk_statement<'a>(statement: &'a Statement, depth: usize, f: &mut
             }
             insert.returning.iter().for_each(|t| walk(&t.expr, depth, f));
             insert.checks.iter().chain(&insert.view_checks).for_each(|(_, e)| walk(e, depth, f));
-            insert.generated.iter().for_each(|(_, e)| walk(e, depth, f));
+            insert.tests.iter().chain(&insert.generated).for_each(|(_, e)| walk(e, depth, f));
         }
         Statement::Update(update) => {
             walk_query(&update.query, depth, f);
