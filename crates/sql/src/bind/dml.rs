@@ -140,12 +140,15 @@ impl<'a> Binder<'a, '_> {
                 None => ColumnSource::Default(self.column_default(written.default_column(i))?),
             });
         }
-        // A value is tested before those of the columns behind it are computed.
-        let tests = super::domain::column_tests(&table.desc, &known, self.cx)?;
+        // A value is tested before those of the columns behind it are computed; what is generated is when all others are.
+        let columns = &table.desc.columns;
+        let (later, at_once): (Vec<usize>, Vec<_>) =
+            (0..columns.len()).partition(|&column| columns[column].generated.is_some());
+        let tests = super::domain::column_tests(&table.desc, &[known, later].concat(), self.cx)?;
         let (on_conflict, known) = match insert.onConflictClause.as_deref() {
             // The row that is updated is tested as a whole.
             Some(clause) => (self.on_conflict(clause, &written, &mut rels)?, Vec::new()),
-            None => (None, (0..table.desc.columns.len()).collect()),
+            None => (None, at_once),
         };
         self.enter_target(&rels[..1], &written);
         let list = insert.returningClause.as_ref().map(|r| &r.exprs);
