@@ -1,7 +1,7 @@
 //! Casts: which exist, and how an expression becomes one of another type (`parse_coerce.c`).
 
 use base::{Error, Oid, Result, SqlState};
-use types::{Datum, InputContext, element_of, format_type, oid, type_info};
+use types::{Datum, InputContext, element_of, oid, type_info};
 
 use super::{Binder, Located, fold};
 use crate::functions::{self, CastContext, CastEntry, Function};
@@ -314,8 +314,8 @@ impl Binder<'_, '_> {
             Some(Pathway::Function(entry)) => self.cast_call(expr, entry, target.typmod, explicit, at),
             None => Err(Error::internal(format!(
                 "failed to find conversion function from {} to {}",
-                format_type(from, -1),
-                format_type(to, -1)
+                self.type_name(from),
+                self.type_name(to)
             ))),
         }
     }
@@ -327,7 +327,7 @@ impl Binder<'_, '_> {
             _ => fold::cast(self.cx, expr, Ty::of(oid::TEXT), CastKind::InOut, explicit, at),
         };
         let function = super::regtypes::input_function(to)
-            .ok_or_else(|| Error::internal(format!("type {} has no input", format_type(to, -1))))?;
+            .ok_or_else(|| Error::internal(format!("type {} has no input", self.type_name(to))))?;
         Ok(fold::call(self.cx, function, vec![text], Ty::of(to), at))
     }
 
@@ -359,7 +359,7 @@ impl Binder<'_, '_> {
         }
         let Some(function) = cast_function(entry) else {
             let message =
-                format!("the cast from {} to {} is not supported", format_type(entry.source, -1), format_type(to, -1));
+                format!("the cast from {} to {} is not supported", self.type_name(entry.source), self.type_name(to));
             return Err(self.unsupported(message, at));
         };
         let mut args = Vec::with_capacity(function.args.len());
@@ -427,7 +427,7 @@ impl Binder<'_, '_> {
             Some(value) => Ok(value.expr),
             None => {
                 let message =
-                    format!("argument of {construct} must be type boolean, not type {}", format_type(from, -1));
+                    format!("argument of {construct} must be type boolean, not type {}", self.type_name(from));
                 Err(self.error(SqlState::DATATYPE_MISMATCH, message, at))
             }
         }
@@ -441,7 +441,7 @@ impl Binder<'_, '_> {
             (Ok(chosen), _) => Ok(chosen),
             (Err(_), None) => Ok(None),
             (Err((left, right, at)), Some(context)) => {
-                let (left, right) = (format_type(left, -1), format_type(right, -1));
+                let (left, right) = (self.type_name(left), self.type_name(right));
                 let message = format!("{context} types {left} and {right} cannot be matched");
                 Err(self.error(SqlState::DATATYPE_MISMATCH, message, at))
             }
@@ -463,7 +463,7 @@ impl Binder<'_, '_> {
         if can_coerce(from, to, CastContext::Implicit) {
             return self.coerce(value, to, CastContext::Implicit, -1);
         }
-        let message = format!("{context} could not convert type {} to {}", format_type(from, -1), format_type(to, -1));
+        let message = format!("{context} could not convert type {} to {}", self.type_name(from), self.type_name(to));
         Err(self.error(SqlState::CANNOT_COERCE, message, value.at))
     }
 

@@ -2,7 +2,7 @@
 
 use base::{Result, SqlState};
 use rupg_sql::nodes::{A_Expr, A_Expr_Kind as Kind, Node};
-use types::{Datum, array_of, element_of, format_type, oid};
+use types::{Datum, array_of, element_of, oid};
 
 use super::coerce::{base_of, can_coerce};
 use super::expr::{and, or};
@@ -185,7 +185,7 @@ impl<'a> Binder<'a, '_> {
         }
         let target = found.args[1].ty().oid;
         let Some(array) = array_of(target) else {
-            let message = format!("could not find array type for data type {}", format_type(target, -1));
+            let message = format!("could not find array type for data type {}", self.type_name(target));
             return Err(self.error(SqlState::UNDEFINED_OBJECT, message, e.location));
         };
         // Vectors of the catalog are read as arrays of their elements.

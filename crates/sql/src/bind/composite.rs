@@ -2,7 +2,7 @@
 
 use base::{Result, SqlState};
 use rupg_sql::nodes::{Node, TypeCast};
-use types::{Datum, format_type, oid};
+use types::{Datum, oid};
 
 use super::equal::same;
 use super::node::strings;
@@ -127,9 +127,9 @@ impl<'a> Binder<'a, '_> {
         }
         let mut fields = Vec::with_capacity(columns.len());
         for (number, (value, column)) in values.into_iter().zip(columns).enumerate() {
-            let from = format_type(value.expr.ty().oid, -1);
+            let from = self.type_name(value.expr.ty().oid);
             let Some(value) = self.coerce_to(value, column.ty, CastContext::Explicit, -1)? else {
-                let to = format_type(column.ty.oid, -1);
+                let to = self.type_name(column.ty.oid);
                 return Err(refuse(self, format!("Cannot cast type {from} to {to} in column {}.", number + 1)));
             };
             fields.push((column.name, value.expr));

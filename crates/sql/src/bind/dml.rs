@@ -81,7 +81,7 @@ pub(super) struct Assigned<'a> {
     /// The type of the values that are assigned: for a domain what is under it.
     pub(super) ty: Ty,
     /// The type of the column.
-    own: base::Oid,
+    pub(super) own: base::Oid,
     pub(super) at: i32,
     /// The part of the column that is assigned to, if it is not the whole.
     pub(super) part: Option<&'a [Option<Node>]>,
@@ -498,7 +498,7 @@ impl<'a> Binder<'a, '_> {
         } else if column.is_of_domain(&value.expr) {
             self.of_domain.push(column.index);
         }
-        self.assign(value, column.ty, &column.name)
+        self.assign(value, column.ty, column.own, &column.name)
     }
 
     /// Refuses values for columns that are always generated, and leaves out what OVERRIDING USER VALUE leaves out.
@@ -1110,7 +1110,29 @@ pub(super) fn generated_expression(
     table: &TableDesc,
     cx: &mut BindContext<'_>,
 ) -> Result<Expr> {
-    over_table(Place::Generated, text, table, cx, |binder, value| {
+    computed(Place::Generated, text, ty, column, table, cx)
+}
+
+/// Binds the text that a column's values are computed by when its type changes. Errors point into the text behind `SELECT `.
+pub(super) fn transform(
+    text: &Expression,
+    ty: Ty,
+    column: &str,
+    table: &TableDesc,
+    cx: &mut BindContext<'_>,
+) -> Result<Expr> {
+    computed(Place::Transform, text, ty, column, table, cx)
+}
+
+fn computed(
+    place: Place,
+    text: &Expression,
+    ty: Ty,
+    column: &str,
+    table: &TableDesc,
+    cx: &mut BindContext<'_>,
+) -> Result<Expr> {
+    over_table(place, text, table, cx, |binder, value| {
         let from = value.expr.ty().oid;
         match binder.coerce_to(value, ty, crate::functions::CastContext::Assignment, -1)? {
             Some(value) => Ok(value.expr),
@@ -1168,8 +1190,8 @@ pub(super) fn argument(node: &Node, ty: Ty, number: usize, sql: &str, cx: &mut B
         None => {
             let message = format!(
                 "parameter ${number} of type {} cannot be coerced to the expected type {}",
-                types::format_type(from, -1),
-                types::format_type(ty.oid, -1)
+                binder.type_name(from),
+                binder.type_name(ty.oid)
             );
             Err(binder
                 .error(SqlState::DATATYPE_MISMATCH, message, at)

@@ -5,7 +5,7 @@ use rupg_sql::nodes::{
     A_ArrayExpr, A_Expr, A_Expr_Kind as Kind, BoolExpr, BoolExprType, BoolTestType, BooleanTest, CaseExpr, ColumnRef,
     MinMaxOp, Node, NullTest, NullTestType, SQLValueFunction, SQLValueFunctionOp as ValueOp, TypeCast,
 };
-use types::{Datum, array_of, element_of, format_type, oid};
+use types::{Datum, array_of, element_of, oid};
 
 use super::coerce::{base_of, common_typmod, is_array};
 use super::node::{location, string, strings, value_function_name};
@@ -274,7 +274,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     pub(super) fn cannot_cast(&self, from: base::Oid, to: base::Oid, at: i32) -> base::Error {
-        let message = format!("cannot cast type {} to {}", format_type(from, -1), format_type(to, -1));
+        let message = format!("cannot cast type {} to {}", self.type_name(from), self.type_name(to));
         self.error(SqlState::CANNOT_COERCE, message, at)
     }
 
@@ -289,7 +289,7 @@ impl<'a> Binder<'a, '_> {
         let ty = value.expr.ty().oid;
         let element = element_of(base_of(ty)).map_or(base_of(ty), base_of);
         if !matches!(element, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::UNKNOWN) {
-            let message = format!("collations are not supported by type {}", format_type(ty, -1));
+            let message = format!("collations are not supported by type {}", self.type_name(ty));
             return Err(self.error(SqlState::DATATYPE_MISMATCH, message, node.location));
         }
         let Located { expr, at } = self.resolve_unknown(value)?;
@@ -561,7 +561,7 @@ impl<'a> Binder<'a, '_> {
     fn min_max(&mut self, greatest: bool, list: &'a [Option<Node>], at: i32) -> Result<Located> {
         let (args, ty) = self.common(list, if greatest { "GREATEST" } else { "LEAST" })?;
         if super::resolve::binary_operator("<", ty.oid, ty.oid).is_err() {
-            let message = format!("could not identify a comparison function for type {}", format_type(ty.oid, -1));
+            let message = format!("could not identify a comparison function for type {}", self.type_name(ty.oid));
             return Err(self.error(SqlState::UNDEFINED_FUNCTION, message, at));
         }
         Ok(Located { expr: Expr::MinMax { greatest, args, ty }, at })
@@ -625,7 +625,7 @@ impl<'a> Binder<'a, '_> {
                     (true, Some(element), _) => (common, element, common),
                     (_, _, Some(array)) => (common, common, array),
                     _ => {
-                        let message = format!("could not find array type for data type {}", format_type(common, -1));
+                        let message = format!("could not find array type for data type {}", self.type_name(common));
                         return Err(self.error(SqlState::UNDEFINED_OBJECT, message, at));
                     }
                 }
@@ -639,11 +639,8 @@ impl<'a> Binder<'a, '_> {
                 Some(value) => elements.push(value.expr),
                 None if target.is_some() => return Err(self.cannot_cast(from, wanted, value_at)),
                 None => {
-                    let message = format!(
-                        "ARRAY could not convert type {} to {}",
-                        format_type(from, -1),
-                        format_type(wanted, -1)
-                    );
+                    let message =
+                        format!("ARRAY could not convert type {} to {}", self.type_name(from), self.type_name(wanted));
                     return Err(self.error(SqlState::CANNOT_COERCE, message, value_at));
                 }
             }
@@ -723,7 +720,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     fn not_subscriptable(&self, ty: base::Oid, at: i32) -> Result<Located> {
-        let message = format!("cannot subscript type {} because it does not support subscripting", format_type(ty, -1));
+        let message = format!("cannot subscript type {} because it does not support subscripting", self.type_name(ty));
         Err(self.error(SqlState::DATATYPE_MISMATCH, message, at))
     }
 
@@ -735,7 +732,7 @@ impl<'a> Binder<'a, '_> {
         let ty = Ty { oid, typmod };
         if !is_array(ty.oid) {
             let message =
-                format!("cannot subscript type {} because it does not support subscripting", format_type(ty.oid, -1));
+                format!("cannot subscript type {} because it does not support subscripting", self.type_name(ty.oid));
             return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));
         }
         let mut args = vec![expr];
@@ -782,7 +779,7 @@ impl<'a> Binder<'a, '_> {
         }
         let Some(element) = element_of(from.oid) else {
             let message =
-                format!("cannot subscript type {} because it does not support subscripting", format_type(from.oid, -1));
+                format!("cannot subscript type {} because it does not support subscripting", self.type_name(from.oid));
             return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));
         };
         let ty = Ty { oid: element, typmod: from.typmod };
@@ -824,7 +821,7 @@ impl<'a> Binder<'a, '_> {
             return Err(self.error(SqlState::UNDEFINED_COLUMN, message, at));
         }
         let message =
-            format!("column notation .{field} applied to type {}, which is not a composite type", format_type(ty, -1));
+            format!("column notation .{field} applied to type {}, which is not a composite type", self.type_name(ty));
         Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, at))
     }
 

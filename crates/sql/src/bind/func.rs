@@ -2,7 +2,7 @@
 
 use base::{Oid, Result, SqlState};
 use rupg_sql::nodes::{CoercionForm, FuncCall, Node};
-use types::{Datum, array_of, element_of, format_type, oid};
+use types::{Datum, array_of, element_of, oid};
 
 use super::coerce::{Pathway, category, pathway};
 use super::node::{function_location, strings};
@@ -217,7 +217,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     pub(super) fn function_error(&self, call: &FuncCall, types: &[Oid], why: Ambiguity) -> base::Error {
-        let shown: Vec<String> = types.iter().map(|&t| format_type(t, -1)).collect();
+        let shown: Vec<String> = types.iter().map(|&t| self.type_name(t)).collect();
         let name = strings(&call.funcname).join(".");
         let arguments = if call.agg_star { "*".to_string() } else { shown.join(", ") };
         let _ = &arguments;
@@ -326,7 +326,7 @@ impl<'a> Binder<'a, '_> {
         let shown: Vec<String> = given
             .iter()
             .map(|(name, value)| {
-                let ty = format_type(value.expr.ty().oid, -1);
+                let ty = self.type_name(value.expr.ty().oid);
                 name.map_or_else(|| ty.clone(), |name| format!("{name} => {ty}"))
             })
             .collect();
@@ -398,7 +398,7 @@ impl<'a> Binder<'a, '_> {
             let elements = args.split_off(fixed);
             let element = elements.first().map_or(oid::TEXT, |e| e.ty().oid);
             let Some(array) = array_of(element) else {
-                let message = format!("could not find array type for data type {}", format_type(element, -1));
+                let message = format!("could not find array type for data type {}", self.type_name(element));
                 return Err(self.error(SqlState::UNDEFINED_OBJECT, message, call.location));
             };
             args.push(Expr::Array { elements, element, nested: false, ty: Ty::of(array) });

@@ -120,6 +120,11 @@ pub struct BindContext<'a> {
 }
 
 impl<'a> BindContext<'a> {
+    /// The name of a type as messages show it: with its schema unless the session's search path finds it without.
+    fn type_name(&self, ty: Oid) -> String {
+        crate::functions::shown_type(self.eval, ty, -1)
+    }
+
     /// The sequences that what was bound draws from, as far as they are named by constants.
     pub fn sequences(&mut self) -> Vec<Oid> {
         self.drawn.take()
@@ -218,6 +223,10 @@ struct Binder<'a, 'c> {
 }
 
 impl<'a, 'c> Binder<'a, 'c> {
+    fn type_name(&self, ty: base::Oid) -> String {
+        self.cx.type_name(ty)
+    }
+
     fn new(cx: &'a mut BindContext<'c>, sql: &'a str) -> Binder<'a, 'c> {
         let is_kept = cx.in_stored > 0;
         Binder {
@@ -514,6 +523,18 @@ pub fn bind_generated(
     cx: &mut BindContext<'_>,
 ) -> Result<Expr> {
     let expr = dml::generated_expression(text, ty, column, table, cx)?;
+    Ok(finished(expr, cx))
+}
+
+/// Binds what a column's values are computed by when its type changes, over the columns of its table (rel 0).
+pub(crate) fn bind_transform(
+    text: &Expression,
+    ty: Ty,
+    column: &str,
+    table: &TableDesc,
+    cx: &mut BindContext<'_>,
+) -> Result<Expr> {
+    let expr = dml::transform(text, ty, column, table, cx)?;
     Ok(finished(expr, cx))
 }
 

@@ -2,7 +2,7 @@
 
 use base::{Error, Result, SqlState};
 use rupg_sql::nodes::{Node, SortBy, SortByDir, SortByNulls};
-use types::{format_type, oid};
+use types::oid;
 
 use super::coerce::base_of;
 use super::equal::same;
@@ -75,7 +75,7 @@ impl<'a> Binder<'a, '_> {
         if ty == oid::RECORD || binary_operator("<", ty, ty).is_ok() {
             return None;
         }
-        let message = format!("could not identify an ordering operator for type {}", format_type(ty, -1));
+        let message = format!("could not identify an ordering operator for type {}", self.type_name(ty));
         Some(self.error(SqlState::UNDEFINED_FUNCTION, message, at))
     }
 
@@ -85,7 +85,7 @@ impl<'a> Binder<'a, '_> {
         if ty == oid::RECORD || binary_operator("=", ty, ty).is_ok() {
             return Ok(());
         }
-        let message = format!("could not identify an equality operator for type {}", format_type(ty, -1));
+        let message = format!("could not identify an equality operator for type {}", self.type_name(ty));
         Err(self.error(SqlState::UNDEFINED_FUNCTION, message, at))
     }
 

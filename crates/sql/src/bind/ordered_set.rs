@@ -2,7 +2,6 @@
 
 use base::{Oid, Result, SqlState};
 use rupg_sql::nodes::{FuncCall, Node};
-use types::format_type;
 
 use super::func::Callee;
 use super::node::strings;
@@ -94,8 +93,8 @@ impl<'a> Binder<'a, '_> {
             let Some(ty) = self.common_type(&pair, Some("WITHIN GROUP"))? else {
                 let message = format!(
                     "WITHIN GROUP types {} and {} cannot be matched",
-                    format_type(pair[0].0, -1),
-                    format_type(pair[1].0, -1)
+                    self.type_name(pair[0].0),
+                    self.type_name(pair[1].0)
                 );
                 return Err(self.error(SqlState::DATATYPE_MISMATCH, message, pair[1].1));
             };

@@ -2,7 +2,7 @@
 
 use base::{Oid, Result, SqlState};
 use rupg_sql::nodes::ParamRef;
-use types::{format_type, oid};
+use types::oid;
 
 use super::visit::{walk, walk_query};
 use super::{Binder, Located};
@@ -48,7 +48,7 @@ impl Binder<'_, '_> {
             self.cx.param_types[index] = ty.oid;
         } else if known != ty.oid {
             let message = format!("inconsistent types deduced for parameter ${}", index + 1);
-            let detail = format!("{} versus {}", format_type(known, -1), format_type(ty.oid, -1));
+            let detail = format!("{} versus {}", self.type_name(known), self.type_name(ty.oid));
             return Err(self.error(SqlState::AMBIGUOUS_PARAMETER, message, location).detail(detail));
         }
         self.undecided.retain(|&u| u != (index, location));

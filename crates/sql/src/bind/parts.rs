@@ -76,7 +76,7 @@ impl<'a> Binder<'a, '_> {
         self.retarget(bound, columns.len(), |b, value, i| {
             let column = &columns[i];
             match column.part {
-                None => b.assign(value, column.ty, &column.name),
+                None => b.assign(value, column.ty, column.own, &column.name),
                 Some(_) => {
                     let at = value.at;
                     let expr = b.part_value(value, part_type(column), (&column.name, column.ty, column.at))?;

@@ -1,7 +1,7 @@
 //! Which overload of an operator or function is meant (`parse_oper.c`, `parse_func.c`).
 
 use base::{Error, Oid, Result, SqlState};
-use types::{array_of, element_of, format_type, oid};
+use types::{array_of, element_of, oid};
 
 use super::coerce::{
     base_of, can_coerce, category, choose_common, is_array, is_binary_coercible, is_polymorphic, is_preferred,
@@ -229,8 +229,8 @@ pub(super) fn choose_candidate<C: Candidate>(candidates: &[C], args: &[Oid]) -> 
 impl Binder<'_, '_> {
     fn operator_error(&self, why: Ambiguity, name: &str, left: Option<Oid>, right: Oid, location: i32) -> Error {
         let shown = match left {
-            Some(left) => format!("{} {name} {}", format_type(left, -1), format_type(right, -1)),
-            None => format!("{name} {}", format_type(right, -1)),
+            Some(left) => format!("{} {name} {}", self.type_name(left), self.type_name(right)),
+            None => format!("{name} {}", self.type_name(right)),
         };
         match why {
             Ambiguity::Many => self
@@ -333,7 +333,7 @@ impl Binder<'_, '_> {
         let element = self.decide_element(declared, actual, name)?;
         let compatible = self.decide_compatible(declared, actual)?;
         let mismatch = |ty: Oid| {
-            let message = format!("could not find array type for data type {}", format_type(ty, -1));
+            let message = format!("could not find array type for data type {}", self.type_name(ty));
             Error::new(SqlState::UNDEFINED_OBJECT, message)
         };
         let array = |ty: Oid| array_of(ty).ok_or_else(|| mismatch(ty));
@@ -424,8 +424,13 @@ pub(super) fn operator_function(operator: &Operator) -> Option<&'static Function
 fn shown_operator(operator: &Operator) -> String {
     match operator.left.is_valid() {
         true => {
-            format!("{} {} {}", format_type(operator.left, -1), operator.name, format_type(operator.right, -1))
+            format!(
+                "{} {} {}",
+                types::format_type(operator.left, -1),
+                operator.name,
+                types::format_type(operator.right, -1)
+            )
         }
-        false => format!("{} {}", operator.name, format_type(operator.right, -1)),
+        false => format!("{} {}", operator.name, types::format_type(operator.right, -1)),
     }
 }

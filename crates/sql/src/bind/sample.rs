@@ -68,7 +68,7 @@ impl<'a> Binder<'a, '_> {
         let value = bound?;
         let (from, at) = (value.expr.ty().oid, value.at);
         let Some(value) = self.coerce_to(value, crate::ir::Ty::of(ty), CastContext::Assignment, -1)? else {
-            let (from, to) = (types::format_type(from, -1), types::format_type(ty, -1));
+            let (from, to) = (self.type_name(from), self.type_name(ty));
             let message = format!("argument of TABLESAMPLE must be type {to}, not type {from}");
             let at = if at >= 0 { at } else { location(node) };
             return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));

@@ -161,7 +161,7 @@ impl<'a> Binder<'a, '_> {
         let value = self.coerce_to_common(value, ty, "CYCLE/SET/TO")?.expr;
         let otherwise = self.coerce_to_common(otherwise, ty, "CYCLE/SET/DEFAULT")?.expr;
         if super::resolve::binary_operator("=", ty, ty).is_err() {
-            let shown = types::format_type(ty, -1);
+            let shown = self.type_name(ty);
             let message = format!("could not identify an equality operator for type {shown}");
             return Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
         }

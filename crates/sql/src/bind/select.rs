@@ -9,7 +9,7 @@ use rupg_sql::nodes::{
     LimitOption, LockClauseStrength as Strength, LockWaitPolicy as Policy, LockingClause, Node, SelectStmt,
     SetOperation,
 };
-use types::{format_type, oid};
+use types::oid;
 
 use super::coerce::common_typmod;
 use super::from::target_item;
@@ -221,7 +221,7 @@ impl<'a> Binder<'a, '_> {
                         Err(self.unsupported("row expansion of this expression is not supported", at))
                     }
                     None => {
-                        let shown = format_type(value.expr.ty().oid, -1);
+                        let shown = self.type_name(value.expr.ty().oid);
                         Err(self.error(SqlState::WRONG_OBJECT_TYPE, format!("type {shown} is not composite"), at))
                     }
                 }
@@ -252,7 +252,7 @@ impl<'a> Binder<'a, '_> {
         let value = self.at_place(place, |b| b.expr(node))?;
         let (from, at) = (value.expr.ty().oid, value.at);
         let Some(value) = self.coerce_to(value, Ty::of(oid::INT8), CastContext::Assignment, -1)? else {
-            let message = format!("argument of {name} must be type bigint, not type {}", format_type(from, -1));
+            let message = format!("argument of {name} must be type bigint, not type {}", self.type_name(from));
             return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));
         };
         if has_columns(&value.expr) {

@@ -212,16 +212,16 @@ impl<'a> Binder<'a, '_> {
         Ok(())
     }
 
-    /// A value assigned to a column: `transformAssignedExpr`.
-    pub(super) fn assign(&mut self, value: Located, ty: Ty, column: &str) -> Result<Located> {
+    /// A value assigned to a column, whose values are held as of type `ty` and which is `own` to messages: `transformAssignedExpr`.
+    pub(super) fn assign(&mut self, value: Located, ty: Ty, own: base::Oid, column: &str) -> Result<Located> {
         let (from, at) = (value.expr.ty().oid, value.at);
         match self.coerce_to(value, ty, CastContext::Assignment, -1)? {
             Some(value) => Ok(value),
             None => {
                 let message = format!(
                     "column \"{column}\" is of type {} but expression is of type {}",
-                    types::format_type(ty.oid, -1),
-                    types::format_type(from, -1)
+                    self.type_name(own),
+                    self.type_name(from)
                 );
                 Err(self
                     .error(SqlState::DATATYPE_MISMATCH, message, at)

@@ -2,7 +2,7 @@
 
 use base::{Result, SqlState};
 use rupg_sql::nodes::{Node, SelectStmt, SubLink, SubLinkType as Kind};
-use types::{array_of, format_type, oid};
+use types::{array_of, oid};
 
 use super::cte::RecursiveContext;
 use super::select::BoundQuery;
@@ -17,6 +17,7 @@ impl<'a> Binder<'a, '_> {
             super::scope::Place::Default => Some("DEFAULT expression"),
             super::scope::Place::Check => Some("check constraint"),
             super::scope::Place::Generated => Some("column generation expression"),
+            super::scope::Place::Transform => Some("transform expression"),
             super::scope::Place::IndexExpression => Some("index expression"),
             super::scope::Place::IndexPredicate => Some("index predicate"),
             super::scope::Place::Argument => Some("EXECUTE parameter"),
@@ -62,7 +63,7 @@ impl<'a> Binder<'a, '_> {
         super::domain::check_array_of(element.oid)?;
         let array = if super::coerce::is_array(element.oid) { Some(element.oid) } else { array_of(element.oid) };
         let Some(array) = array else {
-            let message = format!("could not find array type for data type {}", format_type(element.oid, -1));
+            let message = format!("could not find array type for data type {}", self.type_name(element.oid));
             return Err(self.error(SqlState::UNDEFINED_OBJECT, message, at));
         };
         let ty = Ty { oid: array, typmod: element.typmod };
@@ -161,7 +162,7 @@ impl<'a> Binder<'a, '_> {
             if found.ty.oid != oid::BOOL {
                 let message = format!(
                     "row comparison operator must yield type boolean, not type {}",
-                    format_type(found.ty.oid, -1)
+                    self.type_name(found.ty.oid)
                 );
                 return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));
             }

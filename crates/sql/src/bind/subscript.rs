@@ -2,7 +2,7 @@
 
 use base::{Result, SqlState};
 use rupg_sql::nodes::{A_Indices, Node};
-use types::{Datum, element_of, format_type, oid};
+use types::{Datum, element_of, oid};
 
 use super::coerce::{can_coerce, is_array};
 use super::{Binder, Located, fold};
@@ -35,7 +35,7 @@ impl<'a> Binder<'a, '_> {
                         .filter(|&to| can_coerce(from, to, CastContext::Implicit))
                         .collect();
                     let error = |hint: &str| {
-                        let message = format!("subscript type {} is not supported", format_type(from, -1));
+                        let message = format!("subscript type {} is not supported", self.type_name(from));
                         self.error(SqlState::DATATYPE_MISMATCH, message, at).hint(hint)
                     };
                     match fits.as_slice() {
@@ -78,7 +78,7 @@ impl<'a> Binder<'a, '_> {
                     let message = format!(
                         "cannot assign to field \"{field}\" of column \"{name}\" because its type {} is not a composite \
                          type",
-                        format_type(ty.oid, -1)
+                        self.type_name(ty.oid)
                     );
                     return Err(self.error(SqlState::DATATYPE_MISMATCH, message, target_at));
                 }
@@ -108,7 +108,7 @@ impl<'a> Binder<'a, '_> {
             _ => {
                 let message = format!(
                     "cannot subscript type {} because it does not support subscripting",
-                    format_type(ty.oid, -1)
+                    self.type_name(ty.oid)
                 );
                 // A new row has no column yet that could be pointed at.
                 let at = if matches!(container, Expr::Const(..)) { -1 } else { target_at };
@@ -144,8 +144,8 @@ impl<'a> Binder<'a, '_> {
             None => {
                 let message = format!(
                     "subscripted assignment to \"{name}\" requires type {} but expression is of type {}",
-                    format_type(ty.oid, -1),
-                    format_type(from, -1)
+                    self.type_name(ty.oid),
+                    self.type_name(from)
                 );
                 Err(self
                     .error(SqlState::DATATYPE_MISMATCH, message, at)

@@ -8,7 +8,7 @@ use rupg_sql::nodes::{
     FRAMEOPTION_START_CURRENT_ROW, FRAMEOPTION_START_OFFSET_FOLLOWING, FRAMEOPTION_START_OFFSET_PRECEDING,
     FRAMEOPTION_START_UNBOUNDED_FOLLOWING, FRAMEOPTION_START_UNBOUNDED_PRECEDING, FuncCall, Node, WindowDef,
 };
-use types::{format_type, oid};
+use types::oid;
 
 use super::coerce::{base_of, can_coerce};
 use super::equal::same;
@@ -290,7 +290,7 @@ impl<'a> Binder<'a, '_> {
             _ => match self.coerce_to(value, Ty::of(oid::INT8), CastContext::Assignment, -1)? {
                 Some(value) => value.expr,
                 None => {
-                    let shown = format_type(from, -1);
+                    let shown = self.type_name(from);
                     let message = format!("argument of {name} must be type bigint, not type {shown}");
                     return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));
                 }
@@ -305,7 +305,12 @@ impl<'a> Binder<'a, '_> {
 
     /// The type that an offset of a RANGE over values of another type has.
     fn range_type(&self, key: Oid, offset: Oid, at: i32) -> Result<Oid> {
-        let shown = format_type(key, -1);
+        // Operator classes are of the pseudo-type.
+        let shown = match types::type_info(key).map(|info| info.category) {
+            Some('E') => "anyenum".to_string(),
+            Some('A') => "anyarray".to_string(),
+            _ => self.type_name(key),
+        };
         let candidates: &[Oid] = match key {
             oid::INT2 | oid::INT4 => &[oid::INT8, oid::INT4, oid::INT2],
             oid::INT8 => &[oid::INT8],
@@ -324,7 +329,7 @@ impl<'a> Binder<'a, '_> {
             [] => {
                 let message = format!(
                     "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {shown} and offset type {}",
-                    format_type(offset, -1)
+                    self.type_name(offset)
                 );
                 Err(self.unsupported(message, at).hint("Cast the offset value to an appropriate type."))
             }
@@ -334,7 +339,7 @@ impl<'a> Binder<'a, '_> {
                 let message = format!(
                     "RANGE with offset PRECEDING/FOLLOWING has multiple interpretations for column type {shown} and \
                      offset type {}",
-                    format_type(offset, -1)
+                    self.type_name(offset)
                 );
                 Err(self.unsupported(message, at).hint("Cast the offset value to the exact intended type."))
             }

@@ -679,7 +679,7 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
             let at = leftmost(node);
             let before = cx.sql.get(..at.max(0) as usize).unwrap_or_default();
             let from = last_position(before, "using").ok_or_else(|| Error::internal("USING without its text"))?;
-            expression_after(cx.sql, from as i32, "using", false).unwrap_or_default().to_string()
+            Some(expression_after(cx.sql, from as i32, "using", false).unwrap_or_default())
         }
         None => {
             let old = &table.columns[number as usize - 1];
@@ -692,18 +692,20 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
                     None => error.hint(format!("You might need to specify \"USING {}::{whole}\".", quote(name))),
                 });
             }
-            quote(name)
+            None
         }
     };
+    let place = using.unwrap_or_default();
+    let using = using.map_or_else(|| quote(name), str::to_string);
     let (plain, shown) = (Ty::of(ty.oid), cx.session.shown_type(ty.oid, -1));
     let uses =
-        cx.session.generated_columns_used(&using.as_str().into(), plain, name, table).map_err(|e| match e.code() {
+        cx.session.transform_columns_used(&using.as_str().into(), plain, name, table).map_err(|e| match e.code() {
             SqlState::DATATYPE_MISMATCH => Error::new(
                 SqlState::DATATYPE_MISMATCH,
                 format!("result of USING clause for column \"{name}\" cannot be cast automatically to type {shown}"),
             )
             .hint("You might need to add an explicit cast."),
-            _ => cx.place(e, "", false),
+            _ => cx.place(e, place, true),
         })?;
     // The length is applied as an assignment does, which refuses what it would have to cut.
     let expression = as_type(&cx.catalog(), &using, ty.oid);

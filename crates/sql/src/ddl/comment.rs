@@ -171,7 +171,7 @@ async fn on_type(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<Arc<str>>) ->
     }
     let mut desc = cx.locked_type(&name).await?;
     if stmt.objtype == ObjectType::OBJECT_DOMAIN && !matches!(desc.kind, TypeKind::Domain(_)) {
-        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a domain", desc.name)));
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a domain", display(&name))));
     }
     super::rights::own_type(cx, &desc)?;
     desc.comment = text;
@@ -185,13 +185,14 @@ async fn on_domain_constraint(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<
     else {
         return Ok(());
     };
-    let mut desc = cx.locked_type(&range(names)).await?;
-    let (name, whole) = (desc.name.clone(), desc.clone());
+    let written = range(names);
+    let mut desc = cx.locked_type(&written).await?;
+    let (shown, whole) = (cx.session.shown_type(desc.oid, -1), desc.clone());
     let TypeKind::Domain(domain) = &mut desc.kind else {
-        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a domain")));
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a domain", display(&written))));
     };
     let Some(check) = domain.checks.iter_mut().find(|check| check.name == **constraint) else {
-        let message = format!("constraint \"{constraint}\" for domain {name} does not exist");
+        let message = format!("constraint \"{constraint}\" for domain {shown} does not exist");
         return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
     };
     check.comment = text;

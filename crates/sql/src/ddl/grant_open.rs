@@ -86,11 +86,11 @@ fn check_kept(request: &Request, class: Class, owner: Oid) -> Result<()> {
 fn type_named(cx: &mut Cx<'_>, names: &[Option<Node>], kind: ObjectType) -> Result<Named> {
     let name = range(names);
     let (shown, found) = (display(&name), cx.find_type(&name)?);
-    let not_a_domain = || Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{shown}\" is not a domain")));
+    let not_a_domain = |name: &str| Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a domain")));
     if let Some(desc) = found {
         let is_domain = matches!(desc.kind, TypeKind::Domain(_));
         return if kind == ObjectType::OBJECT_DOMAIN && !is_domain {
-            not_a_domain()
+            not_a_domain(&desc.name)
         } else {
             Ok(Named::Made(desc.oid))
         };
@@ -103,7 +103,7 @@ fn type_named(cx: &mut Cx<'_>, names: &[Option<Node>], kind: ObjectType) -> Resu
         return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, "cannot set privileges of array types")
             .hint("Set the privileges of the element type instead."));
     }
-    if kind == ObjectType::OBJECT_DOMAIN { not_a_domain() } else { Ok(Named::BuiltIn(shown)) }
+    if kind == ObjectType::OBJECT_DOMAIN { not_a_domain(&shown) } else { Ok(Named::BuiltIn(shown)) }
 }
 
 /// The argument types of all functions of a name.

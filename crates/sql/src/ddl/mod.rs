@@ -389,7 +389,7 @@ impl Cx<'_> {
 
     /// Puts an error that points into `part` of the statement's text where it belongs; `part` is parsed behind `SELECT `.
     ///
-    /// Only CREATE TABLE tells where: other statements check expressions when their text is no longer at hand.
+    /// Only CREATE TABLE and USING tell where: other statements check expressions when their text is no longer at hand.
     pub fn place(&self, mut error: Error, part: &str, fresh: bool) -> Error {
         const WRAPPER: u32 = "SELECT ".len() as u32;
         let offset = (part.as_ptr() as usize).wrapping_sub(self.sql.as_ptr() as usize);

@@ -74,7 +74,7 @@ async fn move_type(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) -> Result<&'st
     let mut desc = cx.locked_type(&super::types::range(names)).await?;
     let domain = stmt.objectType == ObjectType::OBJECT_DOMAIN;
     if domain && !matches!(desc.kind, TypeKind::Domain(_)) {
-        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a domain", desc.name)));
+        return Err(super::types::not_a_domain(cx, desc.oid));
     }
     let catalog = cx.catalog();
     let name = stmt.newschema.as_deref().unwrap_or_default();

@@ -120,6 +120,11 @@ fn not_an_enum(desc: &TypeDesc) -> Error {
     Error::new(SqlState::WRONG_OBJECT_TYPE, format!("{} is not an enum", quote(&desc.name)))
 }
 
+pub(super) fn not_a_domain(cx: &mut Cx<'_>, ty: Oid) -> Error {
+    let shown = cx.session.shown_type(ty, -1);
+    Error::new(SqlState::WRONG_OBJECT_TYPE, format!("{shown} is not a domain"))
+}
+
 /// ALTER TYPE and ALTER DOMAIN … OWNER TO.
 pub(super) async fn change_owner(
     cx: &mut Cx<'_>,
@@ -130,8 +135,7 @@ pub(super) async fn change_owner(
     let mut desc = cx.locked_type(&range(names)).await?;
     let tag = if domain { "ALTER DOMAIN" } else { "ALTER TYPE" };
     if domain && !matches!(desc.kind, TypeKind::Domain(_)) {
-        let message = format!("{} is not a domain", display(&range(names)));
-        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+        return Err(not_a_domain(cx, desc.oid));
     }
     if desc.owner != owner && !cx.session.is_superuser() {
         rights::own_type(cx, &desc)?;
@@ -406,13 +410,13 @@ fn has_nulls(column: &str, table: &str) -> Error {
 
 pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Result<&'static str> {
     let mut desc = cx.locked_type(&range(&stmt.typeName)).await?;
-    let (schema, name) = (desc.schema, desc.name.clone());
+    let (schema, name, written) = (desc.schema, desc.name.clone(), display(&range(&stmt.typeName)));
     let whole = desc.clone();
     if matches!(desc.kind, TypeKind::Domain(_)) {
         rights::own_type(cx, &desc)?;
     }
     let TypeKind::Domain(domain) = &mut desc.kind else {
-        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("{} is not a domain", quote(&name))));
+        return Err(not_a_domain(cx, desc.oid));
     };
     match stmt.subtype {
         AlterDomainType::AD_AlterDefault => {
@@ -454,7 +458,7 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
             let before = domain.checks.len();
             domain.checks.retain(|c| c.name != wanted);
             if domain.checks.len() == before {
-                let message = format!("constraint \"{wanted}\" of domain \"{name}\" does not exist");
+                let message = format!("constraint \"{wanted}\" of domain \"{written}\" does not exist");
                 if !stmt.missing_ok {
                     return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
                 }
@@ -464,7 +468,7 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
         AlterDomainType::AD_ValidateConstraint => {
             let wanted = stmt.name.as_deref().unwrap_or_default();
             let Some(check) = domain.checks.iter_mut().find(|c| c.name == wanted) else {
-                let message = format!("constraint \"{wanted}\" of domain \"{name}\" does not exist");
+                let message = format!("constraint \"{wanted}\" of domain \"{written}\" does not exist");
                 return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
             };
             let refuted = refuted(cx, &check.expression);
@@ -481,12 +485,13 @@ pub(super) async fn rename_type(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &s
     let Some(Node::List(names)) = &stmt.object else { return Err(Error::internal("RENAME without a type")) };
     let mut desc = cx.locked_type(&range(names)).await?;
     rights::own_type(cx, &desc)?;
+    let domain = stmt.renameType == rupg_sql::nodes::ObjectType::OBJECT_DOMAIN;
+    if domain && !matches!(desc.kind, TypeKind::Domain(_)) {
+        return Err(not_a_domain(cx, desc.oid));
+    }
     cx.check_type_free(desc.schema, new_name)?;
     desc.name = new_name.to_string();
-    let tag = match desc.kind {
-        TypeKind::Domain(_) if stmt.renameType == rupg_sql::nodes::ObjectType::OBJECT_DOMAIN => "ALTER DOMAIN",
-        _ => "ALTER TYPE",
-    };
+    let tag = if domain { "ALTER DOMAIN" } else { "ALTER TYPE" };
     cx.put(CatalogObject::Type(desc)).await?;
     Ok(tag)
 }
@@ -499,9 +504,9 @@ pub(super) async fn rename_domain_constraint(
 ) -> Result<&'static str> {
     let Some(Node::List(names)) = &stmt.object else { return Err(Error::internal("RENAME without a domain")) };
     let mut desc = cx.locked_type(&range(names)).await?;
-    let (name, whole) = (desc.name.clone(), desc.clone());
+    let whole = desc.clone();
     let TypeKind::Domain(domain) = &mut desc.kind else {
-        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a domain")));
+        return Err(not_a_domain(cx, whole.oid));
     };
     rights::own_type(cx, &whole)?;
     let old = stmt.subname.as_deref().unwrap_or_default();
