@@ -132,11 +132,30 @@ fn value_of_cast(value: &Datum, from: base::Oid, ty: Ty, kind: CastKind, explici
             let input = InputContext { settings: &settings, now_micros: 0 };
             Some(types::parse_text(ty.oid, ty.typmod, text, &input))
         }
+        (CastKind::InOut, value) if is_read_alike(from) && !is_float(from) && is_text(ty.oid) => {
+            let mut text = Vec::new();
+            let settings = OutputSettings::default();
+            let written = types::write_text(value.as_ref(), from, &settings, &mut text);
+            let input = InputContext { settings: &settings, now_micros: 0 };
+            Some(written.and_then(|()| {
+                let text = String::from_utf8(text).map_err(|_| Error::internal("text output is not UTF-8"))?;
+                types::parse_text(ty.oid, ty.typmod, &text, &input)
+            }))
+        }
         (CastKind::InOut | CastKind::ArrayElements(_), _) => None,
     }
 }
 
-/// Whether a text says the same value of a type whatever the settings.
+fn is_float(ty: base::Oid) -> bool {
+    [oid::FLOAT4, oid::FLOAT8].contains(&ty)
+}
+
+fn is_text(ty: base::Oid) -> bool {
+    [oid::TEXT, oid::VARCHAR, oid::BPCHAR].contains(&ty)
+}
+
+/// Whether a text says the same value of a type whatever the settings. Of a number with a fraction in binary they also say how it is
+/// written.
 fn is_read_alike(ty: base::Oid) -> bool {
     [
         oid::INT2,
