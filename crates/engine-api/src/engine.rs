@@ -53,14 +53,22 @@ pub trait Engine: Send + Sync + 'static {
     /// A fresh OID for a new catalog object; never handed out twice.
     fn allocate_oid(&self) -> Oid;
 
-    /// Advances a sequence by `count` steps at once and returns the first new value; not undone by rollback.
+    /// Advances a sequence and returns the new value, with its gate as [`Engine::sequence_gate`] says it; not undone by rollback.
     /// The log runs ahead of the values handed out (record kind Sequence).
     ///
     /// Never waits for log space that is being prepared: some is kept aside for sequences.
     ///
     /// # Errors
     /// 2200H at the limit of a sequence that does not cycle; 53100 if the log's disk is full.
-    fn sequence_next(&self, sequence: &SequenceDesc) -> Result<i64>;
+    fn sequence_draw(&self, sequence: &SequenceDesc) -> Result<(i64, Lsn)>;
+
+    /// The same, without the gate.
+    ///
+    /// # Errors
+    /// As [`Engine::sequence_draw`].
+    fn sequence_next(&self, sequence: &SequenceDesc) -> Result<i64> {
+        self.sequence_draw(sequence).map(|(value, _)| value)
+    }
 
     /// The log position that covers every value of a sequence handed out so far, `setval` included: a reply that shows a
     /// value, or rests on one, raises its gate ([`Txn::raise_gate`]) to this after [`Engine::sequence_next`] or

@@ -127,7 +127,7 @@ impl Sequences {
     }
 
     /// The next value.
-    pub fn next(&self, inner: &Inner, desc: &SequenceDesc) -> Result<i64> {
+    pub fn next(&self, inner: &Inner, desc: &SequenceDesc) -> Result<(i64, Lsn)> {
         let mut guard = self.0.lock();
         let State { sequences, spare } = &mut *guard;
         let id = current(sequences, inner, desc);
@@ -151,7 +151,9 @@ impl Sequences {
             sequence.logged -= 1;
         }
         sequence.state = state;
-        Ok(value)
+        let gate = sequence.gate;
+        drop(guard);
+        Ok((value, not_durable(inner, gate)))
     }
 
     /// Sets the state.
@@ -202,8 +204,13 @@ impl Sequences {
                 None => inner.gates.up_to(inner.catalog_timestamp(), inner.log.durable()),
             }
         };
-        if gate > inner.log.durable().current() { gate } else { Lsn(0) }
+        not_durable(inner, gate)
     }
+}
+
+/// A position that replies still have to wait for; 0 if they need not.
+fn not_durable(inner: &Inner, gate: Lsn) -> Lsn {
+    if gate > inner.log.durable().current() { gate } else { Lsn(0) }
 }
 
 /// What the state of a sequence is kept under: as its definition says, unless a restart was committed since that was read.

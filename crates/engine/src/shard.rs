@@ -278,7 +278,7 @@ impl Engine for Shard {
         Oid(self.0.next_oid.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn sequence_next(&self, sequence: &SequenceDesc) -> Result<i64> {
+    fn sequence_draw(&self, sequence: &SequenceDesc) -> Result<(i64, Lsn)> {
         self.0.sequences.next(&self.0, sequence)
     }
 

@@ -19,6 +19,7 @@ pub mod sim;
 pub mod strand;
 mod task;
 mod text;
+mod time;
 
 pub use aligned::{Aligned, PAGE};
 pub use allocator::{Allocator, give_back, give_back_all, heap_bytes, keep_free_memory};

@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use rustix::fs::{Advice, FallocateFlags, FlockOperation, fadvise, fallocate, flock};
 
@@ -198,10 +198,7 @@ impl SystemClock {
 
 impl Clock for SystemClock {
     fn now_micros(&self) -> i64 {
-        match SystemTime::now().duration_since(UNIX_EPOCH) {
-            Ok(after) => after.as_micros() as i64,
-            Err(before) => -(before.duration().as_micros() as i64),
-        }
+        crate::time::now_micros()
     }
 
     fn monotonic_nanos(&self) -> u64 {

@@ -13,6 +13,7 @@ use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::marker::PhantomPinned;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::ptr::null;
@@ -230,6 +231,8 @@ pub struct Strand<F: Future> {
     worker: Option<Box<Worker>>,
     /// Changes places with that of the thread whenever the strand begins to run, or ceases to.
     own: Own,
+    /// The copy of the waker is one that lasts. It becomes one when the strand is suspended, which most never are.
+    is_counted: bool,
     state: UnsafeCell<State<F>>,
     _pinned: PhantomPinned,
 }
@@ -237,7 +240,8 @@ pub struct Strand<F: Future> {
 /// What the worker works with while it is suspended. It is not touched from elsewhere meanwhile.
 struct State<F: Future> {
     future: F,
-    waker: Option<Waker>,
+    /// A copy of the one that the task is polled with.
+    waker: Option<ManuallyDrop<Waker>>,
     outcome: Option<std::thread::Result<Poll<F::Output>>>,
 }
 
@@ -245,7 +249,16 @@ impl<F: Future> Strand<F> {
     /// A strand that has not begun.
     pub fn new(future: F) -> Strand<F> {
         let state = UnsafeCell::new(State { future, waker: None, outcome: None });
-        Strand { worker: None, own: Own::default(), state, _pinned: PhantomPinned }
+        Strand { worker: None, own: Own::default(), is_counted: false, state, _pinned: PhantomPinned }
+    }
+
+    /// Drops the copy of the waker. No worker has the state.
+    fn forget_waker(&mut self) {
+        // SAFETY: the caller's promise.
+        let waker = unsafe { &mut *self.state.get() }.waker.take();
+        if let (Some(waker), true) = (waker, std::mem::take(&mut self.is_counted)) {
+            drop(ManuallyDrop::into_inner(waker));
+        }
     }
 
     /// Goes on until the future answers or the turn is over. It must not be polled after it was ready.
@@ -267,15 +280,14 @@ impl<F: Future> Strand<F> {
                     let future = unsafe { Pin::new_unchecked(&mut state.future) };
                     return finished(catch_unwind(AssertUnwindSafe(|| future.poll(cx))));
                 };
-                if !state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-                    state.waker = Some(cx.waker().clone());
-                }
+                // SAFETY: it is not dropped, and not used when this call is over unless it is counted by then.
+                state.waker = Some(ManuallyDrop::new(unsafe { std::ptr::read(cx.waker()) }));
                 (worker, Some((run::<F>, this.state.get().cast_const().cast())))
             }
         };
         BEGAN.set(None);
         // SAFETY: nobody writes it while the state has it.
-        let waker = unsafe { &(*this.state.get()).waker }.as_ref().map_or(null(), std::ptr::from_ref);
+        let waker = unsafe { &(*this.state.get()).waker }.as_deref().map_or(null(), std::ptr::from_ref);
         let outer = WAKER.replace(waker);
         this.own.swap();
         let answer = worker.resume(job);
@@ -285,10 +297,15 @@ impl<F: Future> Strand<F> {
             Answer::Interrupted | Answer::Away => {
                 SUSPENDED.set(SUSPENDED.get() + 1);
                 this.worker = Some(worker);
+                if !std::mem::replace(&mut this.is_counted, true) {
+                    // SAFETY: nobody writes it while the state has it.
+                    std::mem::forget(unsafe { &(*this.state.get()).waker }.as_deref().cloned());
+                }
                 if matches!(answer, Answer::Away) { Polled::Away } else { Polled::Interrupted }
             }
             Answer::Done => {
                 rest(worker);
+                this.forget_waker();
                 // SAFETY: the worker has given the state back.
                 let outcome = unsafe { &mut *this.state.get() }.outcome.take();
                 finished(outcome.unwrap_or(Ok(Poll::Pending)))
@@ -314,7 +331,7 @@ unsafe fn run<F: Future>(state: *const ()) {
     let state = unsafe { &mut *state.cast_mut().cast::<State<F>>() };
     // SAFETY: it is pinned.
     let future = unsafe { Pin::new_unchecked(&mut state.future) };
-    let waker = state.waker.as_ref().unwrap_or(Waker::noop());
+    let waker = state.waker.as_deref().unwrap_or(Waker::noop());
     let outcome = catch_unwind(AssertUnwindSafe(|| future.poll(&mut Context::from_waker(waker))));
     state.outcome = Some(outcome);
 }
@@ -332,6 +349,7 @@ impl<F: Future> Drop for Strand<F> {
         self.own.swap();
         ABANDONED.set(false);
         rest(worker);
+        self.forget_waker();
     }
 }
 

@@ -377,7 +377,7 @@ impl Store {
             && let Some(at) = txn.weak_word(held)
             && locks.ask_weak(&txns.slot(txn.id()).weak, at, table, held.modes, wanted)
         {
-            txn.note_table_lock(table, TableLock { modes: held.modes | wanted, weak: Some(at), ..held });
+            txn.note_table_lock(held, TableLock { modes: held.modes | wanted, weak: Some(at), ..held });
             return LockResult::Granted { newly: true };
         }
         let wake = (policy == WaitPolicy::Block).then_some(wake);
@@ -393,7 +393,7 @@ impl Store {
             }
             Ask::Granted(_) => {
                 self.end_wait(txn);
-                txn.note_table_lock(table, TableLock { modes: held.modes | wanted, ..held });
+                txn.note_table_lock(held, TableLock { modes: held.modes | wanted, ..held });
                 LockResult::Granted { newly: true }
             }
         }

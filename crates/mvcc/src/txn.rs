@@ -170,10 +170,13 @@ impl Transaction {
         self.log.push(Entry::RowLock { table, row, before });
     }
 
-    pub(crate) fn note_table_lock(&mut self, oid: Oid, lock: TableLock) {
-        let before = self.table_lock(oid).modes;
-        self.log.push(Entry::TableLock { oid, before });
-        self.set_table_lock(lock);
+    /// Takes down a lock of a table of which `before` was held.
+    pub(crate) fn note_table_lock(&mut self, before: TableLock, lock: TableLock) {
+        self.log.push(Entry::TableLock { oid: before.oid, before: before.modes });
+        match before.modes {
+            0 => self.table_locks.push(lock),
+            _ => self.set_table_lock(lock),
+        }
     }
 
     /// Replaces what is known of a table's lock.

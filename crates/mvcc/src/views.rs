@@ -66,6 +66,8 @@ pub(crate) struct Views {
     horizon: Padded<AtomicU64>,
     /// Counts shared registrations; a scan that saw it move begins again.
     shared: AtomicU64,
+    /// A bit for each stripe that was ever used; raised before a slot of it is taken.
+    touched: AtomicU32,
     stripes: [Padded<Block>; STRIPES],
 }
 
@@ -91,6 +93,7 @@ impl Views {
         Views {
             horizon: Padded(AtomicU64::new(horizon.0)),
             shared: AtomicU64::new(0),
+            touched: AtomicU32::new(0),
             stripes: std::array::from_fn(|_| Padded::default()),
         }
     }
@@ -132,6 +135,10 @@ impl Views {
 
     fn claim(&self, ts: Timestamp, owner: u32) -> (ViewToken, &AtomicU64) {
         let stripe = stripe() % STRIPES;
+        // SeqCst: what a collector did not see raised is raised after it read the horizon.
+        if self.touched.load(Ordering::SeqCst) & 1 << stripe == 0 {
+            self.touched.fetch_or(1 << stripe, Ordering::SeqCst);
+        }
         let mut block = &self.stripes[stripe].0;
         for depth in 0..=u16::MAX {
             for (index, slot) in block.slots.iter().enumerate() {
@@ -186,8 +193,10 @@ impl Views {
         loop {
             let shared = self.shared.load(Ordering::SeqCst);
             let mut views = ActiveViews { horizon: self.horizon(), reads: SmallVec::new() };
-            for stripe in &self.stripes {
-                let mut block = Some(&stripe.0);
+            let mut touched = self.touched.load(Ordering::SeqCst);
+            while touched != 0 {
+                let mut block = Some(&self.stripes[touched.trailing_zeros() as usize].0);
+                touched &= touched - 1;
                 while let Some(now) = block {
                     let used = now.used.load(Ordering::SeqCst);
                     for slot in &now.slots[..used] {

@@ -121,6 +121,17 @@ pub fn command_complete(buf: &mut Vec<u8>, tag: &str) {
 
 /// CommandComplete of a verb and a row count (`UPDATE 3`).
 pub fn command_complete_rows(buf: &mut Vec<u8>, verb: &str, rows: u64) {
+    // Most statements are about a row, and their tags are put together in registers.
+    let mut bytes = [0; 24];
+    if let (0..10, Some(word)) = (rows, bytes.get_mut(5..5 + verb.len()).filter(|word| word.len() <= 8)) {
+        word.copy_from_slice(verb.as_bytes());
+        let len = 5 + verb.len() + 3;
+        bytes[0] = b'C';
+        bytes[1..5].copy_from_slice(&(len as u32 - 1).to_be_bytes());
+        bytes[len - 3] = b' ';
+        bytes[len - 2] = b'0' + rows as u8;
+        return buf.extend_from_slice(&bytes[..len]);
+    }
     short(buf, b'C', |buf| {
         buf.extend_from_slice(verb.as_bytes());
         buf.push(b' ');

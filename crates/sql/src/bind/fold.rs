@@ -15,11 +15,10 @@ const FOLDED_MAX: usize = 4 << 10;
 
 /// A call, or its value if that is known.
 pub(super) fn call(cx: &BindContext<'_>, function: &'static Function, args: Vec<Expr>, ty: Ty, location: i32) -> Expr {
-    if let (NEXTVAL | SETVAL | SETVAL_CALLED, Some(Expr::Const(Datum::Oid(sequence), _))) = (function.oid, args.first())
-    {
+    if let (true, Some(Expr::Const(Datum::Oid(sequence), _))) = (function.draws, args.first()) {
         cx.drawn.borrow_mut().push(base::Oid(*sequence));
     }
-    let args = if SPELL.contains(&function.name) { spelled(args) } else { args };
+    let args = if function.spells { spelled(args) } else { args };
     if !cx.keeps_calls
         && let Some(value) = value_of_call(cx, function, &args)
         && let Some(value) = settled(cx, value)
@@ -28,14 +27,6 @@ pub(super) fn call(cx: &BindContext<'_>, function: &'static Function, args: Vec<
     }
     Expr::Call { function, args, ty, location }
 }
-
-/// `nextval`, and `setval` with two arguments and with three.
-const NEXTVAL: u32 = 1574;
-const SETVAL: u32 = 1576;
-const SETVAL_CALLED: u32 = 1765;
-
-/// Functions that write values of any type without being told of which they are.
-const SPELL: [&str; 6] = ["concat", "concat_ws", "textanycat", "anytextcat", "quote_literal", "quote_nullable"];
 
 /// Values that are shown as names of the catalog by these names.
 fn spelled(args: Vec<Expr>) -> Vec<Expr> {

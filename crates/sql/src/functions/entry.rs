@@ -9,6 +9,31 @@ use types::{Array, Datum};
 
 use super::{Accumulator, Aggregate, Function, ScalarFn, SetFn, SetFunction, Volatility};
 
+/// Whether each value of a type is a few bytes.
+const fn is_small(ty: Oid) -> bool {
+    const SMALL: [Oid; 14] =
+        [BOOL, CHAR, INT2, INT4, INT8, OID, FLOAT4, FLOAT8, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, REGCLASS];
+    let mut at = 0;
+    while at < SMALL.len() {
+        if SMALL[at].0 == ty.0 {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+const fn are_small(args: &[Oid], ret: Oid) -> bool {
+    let mut at = 0;
+    while at < args.len() {
+        if !is_small(args[at]) {
+            return false;
+        }
+        at += 1;
+    }
+    is_small(ret)
+}
+
 const fn scalar(
     oid: u32,
     name: &'static str,
@@ -28,6 +53,9 @@ const fn scalar(
         volatility,
         leakproof: false,
         in_words: false,
+        is_light: are_small(args, ret),
+        draws: false,
+        spells: false,
         eval,
     }
 }
@@ -64,6 +92,18 @@ impl Function {
     /// functions may be tested on rows that a view hides (`plan::leak`).
     pub(super) const fn leakproof(mut self) -> Function {
         self.leakproof = true;
+        self
+    }
+
+    /// The function takes from the sequence that its first argument names, or sets it.
+    pub(super) const fn drawing(mut self) -> Function {
+        self.draws = true;
+        self
+    }
+
+    /// The function writes values of any type without being told of which they are.
+    pub(super) const fn spelling(mut self) -> Function {
+        self.spells = true;
         self
     }
 

@@ -110,7 +110,7 @@ pub(crate) fn write_text(cx: &dyn EvalContext, value: &Datum, ty: Oid, out: &mut
     }
 }
 
-pub(crate) use session::shown_type;
+pub(crate) use session::{no_sequence, shown_type};
 pub(crate) use sets::{SEQUENCE_STATE, SINGLE_VALUE};
 
 /// How far a function's value can be trusted to repeat.
@@ -390,6 +390,12 @@ pub struct Function {
     pub leakproof: bool,
     /// It is called in words that SQL has for it, and shown so.
     pub in_words: bool,
+    /// Its arguments and its result are of types whose values are a few bytes each.
+    pub is_light: bool,
+    /// It takes from the sequence that its first argument names, or sets it.
+    pub draws: bool,
+    /// It writes values of any type without being told of which they are.
+    pub spells: bool,
     /// Code.
     pub eval: ScalarFn,
 }

@@ -16,6 +16,7 @@ mod transaction;
 mod waits;
 
 pub(crate) use catalog::shown_type;
+pub(crate) use sequences::no_sequence;
 pub(crate) use transaction::{asks_for_number, number_of};
 
 use std::sync::Arc;
@@ -111,10 +112,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(2077, "current_setting", &[TEXT], TEXT, current_setting),
     stable(3294, "current_setting", &[TEXT, BOOL], TEXT, current_setting),
     volatile(2078, "set_config", &[TEXT, TEXT, BOOL], TEXT, set_config).lax(),
-    volatile(1574, "nextval", &[REGCLASS], INT8, sequences::nextval),
+    volatile(1574, "nextval", &[REGCLASS], INT8, sequences::nextval).drawing(),
     volatile(1575, "currval", &[REGCLASS], INT8, sequences::currval),
-    volatile(1576, "setval", &[REGCLASS, INT8], INT8, sequences::setval),
-    volatile(1765, "setval", &[REGCLASS, INT8, BOOL], INT8, sequences::setval),
+    volatile(1576, "setval", &[REGCLASS, INT8], INT8, sequences::setval).drawing(),
+    volatile(1765, "setval", &[REGCLASS, INT8, BOOL], INT8, sequences::setval).drawing(),
     volatile(2559, "lastval", &[], INT8, sequences::lastval),
     // Names that no statement can write without quotes: what a sequence shows as a table.
     volatile(4032, "pg_sequence_last_value", &[REGCLASS], INT8, sequences::sequence_last_value),

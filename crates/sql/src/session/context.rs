@@ -16,7 +16,7 @@ use super::memory::SessionCharge;
 use super::notify::{Channels, Pending};
 use super::role::Setting;
 use super::settings::Settings;
-use crate::functions::{AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
+use crate::functions::{self, AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
 use crate::monitor::{Listed, Monitor};
 use crate::privileges::{self, Class, Who};
 use crate::statistics::{Statistics, TableStatistics};
@@ -197,9 +197,7 @@ impl<'a> StatementContext<'a> {
 
     /// The definition of a sequence, as the statement sees it.
     fn sequence(&self, sequence: Oid) -> Result<&SequenceDesc> {
-        self.definitions().sequence(sequence).ok_or_else(|| {
-            Error::new(SqlState::UNDEFINED_TABLE, format!("could not open relation with OID {sequence}"))
-        })
+        self.definitions().sequence(sequence).ok_or_else(|| functions::no_sequence(self.definitions(), sequence))
     }
 
     /// Refuses the use of a sequence to a role that has none of `enough`. What was found is kept for the session: a default
@@ -226,6 +224,15 @@ impl<'a> StatementContext<'a> {
             return Ok(());
         }
         Err(privileges::denied(Class::Sequence, object.name()))
+    }
+
+    /// The next value, which the session remembers.
+    fn draw(&self, desc: &SequenceDesc) -> Result<i64> {
+        self.check_may_write(desc.oid, "nextval()")?;
+        let (value, gate) = self.environment.engine.sequence_draw(desc)?;
+        self.environment.sequence_gate.set(self.environment.sequence_gate.get().max(gate));
+        self.remember(desc.oid, value);
+        Ok(value)
     }
 
     /// 25006 in a read-only transaction, but for a temporary sequence.
@@ -281,18 +288,13 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn next_value(&self, sequence: Oid) -> Result<i64> {
+        let desc = self.sequence(sequence)?;
         self.check_sequence(sequence, Privileges::USAGE | Privileges::UPDATE)?;
-        self.next_identity(sequence)
+        self.draw(desc)
     }
 
     fn next_identity(&self, sequence: Oid) -> Result<i64> {
-        self.check_may_write(sequence, "nextval()")?;
-        let desc = self.sequence(sequence)?;
-        let value = self.environment.engine.sequence_next(desc)?;
-        let gate = self.environment.engine.sequence_gate(desc);
-        self.environment.sequence_gate.set(self.environment.sequence_gate.get().max(gate));
-        self.remember(sequence, value);
-        Ok(value)
+        self.draw(self.sequence(sequence)?)
     }
 
     fn may_see_sequence(&self, sequence: Oid) -> Result<()> {

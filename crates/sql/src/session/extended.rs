@@ -149,7 +149,8 @@ impl Session {
         if !portal.is_empty() && self.portals.contains(portal) {
             return Err(Error::new(SqlState::DUPLICATE_CURSOR, format!("cursor \"{portal}\" already exists")));
         }
-        let mut params = Vec::with_capacity(values.len());
+        let mut params = std::mem::take(&mut self.spare_params);
+        params.reserve_exact(values.len());
         {
             let settings = self.environment.settings.borrow();
             let input =

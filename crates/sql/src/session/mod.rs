@@ -247,6 +247,8 @@ pub struct Session {
     /// Where the statement that is no query, and runs, begins in its text.
     statement_at: usize,
     statements: FxHashMap<String, Arc<Statement>>,
+    /// Empty: the memory of the parameters of the last statement, for those of the next.
+    spare_params: Vec<types::Datum>,
     /// What `statements` are taken to cost.
     statement_bytes: usize,
     portals: Portals,
@@ -431,6 +433,7 @@ impl Session {
             arguments: Arguments::default(),
             statement_at: 0,
             statements: FxHashMap::default(),
+            spare_params: Vec::new(),
             statement_bytes: 0,
             portals: Portals::default(),
             ended_portals: Vec::new(),

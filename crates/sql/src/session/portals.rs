@@ -46,8 +46,12 @@ impl Portals {
 
     /// Ends all but those that `keep` wants.
     pub fn retain(&mut self, keep: impl Fn(&Portal) -> bool) {
-        self.unnamed = self.unnamed.take().filter(|portal| keep(portal));
-        self.named.retain(|_, portal| keep(portal));
+        if self.unnamed.as_ref().is_some_and(|portal| !keep(portal)) {
+            self.unnamed = None;
+        }
+        if !self.named.is_empty() {
+            self.named.retain(|_, portal| keep(portal));
+        }
     }
 
     /// All, with their names.

@@ -17,6 +17,9 @@ use crate::{metrics, parse, plan};
 /// Units of work of a statement of a message beside what it counts itself.
 const UNITS_PER_STATEMENT: usize = 1 << 12;
 
+/// Parameters that memory is kept for, from one statement to the next.
+const SPARE_PARAMS_MAX: usize = 64;
+
 impl Session {
     /// Runs every statement of a simple query. An error has been applied to the transaction block when it is returned.
     pub async fn simple_query(&mut self, sql: &str, out: &mut dyn Output) -> Result<()> {
@@ -292,10 +295,13 @@ impl Session {
     }
 
     /// An execution of a plan: one that ran before, if there is one.
-    pub(super) fn execution(&mut self, plan: &Arc<plan::Plan>, params: Vec<Datum>) -> Box<Execution> {
+    pub(super) fn execution(&mut self, plan: &Arc<plan::Plan>, mut params: Vec<Datum>) -> Box<Execution> {
         match self.shared.idle.take(plan) {
             Some(mut execution) => {
-                execution.supply(params);
+                execution.supply(params.drain(..));
+                if params.capacity() <= SPARE_PARAMS_MAX {
+                    self.spare_params = params;
+                }
                 execution
             }
             None => Execution::new(Arc::clone(plan), params),

@@ -1,6 +1,7 @@
 //! Sequences.
 
 use base::{Error, Oid, Result, SqlState};
+use engine_api::Catalog;
 use types::Datum;
 
 use super::super::EvalContext;
@@ -13,18 +14,24 @@ fn sequence(cx: &dyn EvalContext, args: &[Datum]) -> Result<Oid> {
     if catalog.sequence(oid).is_some() {
         return Ok(oid);
     }
-    Err(match catalog.get(oid) {
+    Err(no_sequence(&catalog, oid))
+}
+
+/// Why there is no sequence of this OID.
+#[cold]
+pub(crate) fn no_sequence(catalog: &Catalog, oid: Oid) -> Error {
+    match catalog.get(oid) {
         Some(other) => Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a sequence", other.name())),
         None => Error::new(SqlState::UNDEFINED_TABLE, format!("could not open relation with OID {oid}")),
-    })
+    }
 }
 
 pub(super) fn nextval(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    cx.next_value(sequence(cx, args)?).map(Datum::Int8)
+    cx.next_value(oid_of(args, 0)?).map(Datum::Int8)
 }
 
 pub(super) fn next_identity(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    cx.next_identity(sequence(cx, args)?).map(Datum::Int8)
+    cx.next_identity(oid_of(args, 0)?).map(Datum::Int8)
 }
 
 pub(super) fn currval(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
