@@ -599,8 +599,10 @@ pub enum Expr {
         /// NOT DISTINCT
         negated: bool,
     },
-    /// CASE; with `operand` already folded into the conditions by the binder.
+    /// CASE
     Case {
+        /// Whether it was written with an operand, which is the left side of each condition.
+        simple: bool,
         /// (condition, result)
         branches: Vec<(Expr, Expr)>,
         /// ELSE
@@ -721,6 +723,20 @@ pub enum CompareOp {
     Gt,
     /// >=
     Ge,
+}
+
+impl CompareOp {
+    /// The operator's name.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            CompareOp::Eq => "=",
+            CompareOp::Ne => "<>",
+            CompareOp::Lt => "<",
+            CompareOp::Le => "<=",
+            CompareOp::Gt => ">",
+            CompareOp::Ge => ">=",
+        }
+    }
 }
 
 /// How a subquery in an expression is used.

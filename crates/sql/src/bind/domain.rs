@@ -94,7 +94,7 @@ fn held_depth(expr: &Expr) -> Option<i32> {
 }
 
 /// The least depth at which an expression keeps a value for conditions.
-fn held_by(expr: &Expr) -> Option<i32> {
+pub(super) fn held_by(expr: &Expr) -> Option<i32> {
     let mut least = None;
     super::visit::walk(expr, 0, &mut |e, _| {
         if let Expr::Call { function, args, .. } = e
@@ -185,7 +185,7 @@ pub(crate) fn under_domain(expr: &Expr) -> &Expr {
 }
 
 /// A value as it is evaluated, and as the conditions speak of it: what is volatile is evaluated once.
-fn once(value: Expr) -> Result<(Expr, Expr)> {
+pub(super) fn once(value: Expr) -> Result<(Expr, Expr)> {
     if !super::visit::calls_volatile(&value) {
         return Ok((value.clone(), value));
     }

@@ -443,10 +443,16 @@ impl<'a> Binder<'a, '_> {
         let at = value.at;
         let test = |arg: Expr| Expr::IsNull { arg: Box::new(arg), negated, fields: false };
         let expr = match value.expr {
+            Expr::Row(fields, ty) if self.cx.keeps_calls && !fields.is_empty() => {
+                Expr::IsNull { arg: Box::new(Expr::Row(fields, ty)), negated, fields: true }
+            }
             // A row is null if all its fields are, and not null if none is.
             Expr::Row(fields, _) => match fields.is_empty() {
                 true => Expr::Const(Datum::Bool(true), BOOL),
-                false => and(fields.into_iter().map(test).collect()),
+                false => {
+                    fields.iter().for_each(|field| self.note_decided(field));
+                    and(fields.into_iter().map(test).collect())
+                }
             },
             Expr::WholeRow { level, rel } => {
                 let index = self.scopes.len() - 1 - level;
@@ -487,26 +493,38 @@ impl<'a> Binder<'a, '_> {
     /// CASE; the operand of the simple form goes into each condition.
     #[inline(never)]
     fn case(&mut self, c: &'a CaseExpr) -> Result<Located> {
-        let operand = match &c.arg {
+        let mut operand = match &c.arg {
             Some(arg) => {
                 let value = self.expr(arg)?;
                 Some(self.resolve_unknown(value)?)
             }
             None => None,
         };
-        if let Some(operand) = &operand
+        let mut kept = None;
+        if let Some(operand) = &mut operand
             && c.args.len() > 1
+            && !self.cx.keeps_calls
             && super::visit::calls_volatile(&operand.expr)
         {
-            return Err(self.unsupported("CASE of a volatile expression is not supported", operand.at));
+            // It is evaluated once, with the first condition.
+            let (value, held) = super::domain::once(std::mem::replace(&mut operand.expr, Expr::Default))?;
+            operand.expr = held;
+            kept = Some(value);
         }
+        let keeps = kept.is_some();
         let mut conditions = Vec::with_capacity(c.args.len());
         let mut results = Vec::with_capacity(c.args.len() + 1);
         for node in c.args.iter().flatten() {
             let Node::CaseWhen(when) = node else { continue };
             let mut condition = self.operand(when.expr.as_ref())?;
             if let Some(operand) = &operand {
-                condition = self.operator("=", Some(operand.clone()), condition, when.location)?;
+                if keeps && super::domain::held_by(&condition.expr).is_some() {
+                    let message = "CASE of a volatile expression whose conditions keep values is not supported";
+                    return Err(self.unsupported(message, condition.at));
+                }
+                let mut operand = operand.clone();
+                operand.expr = kept.take().unwrap_or(operand.expr);
+                condition = self.operator("=", Some(operand), condition, when.location)?;
             }
             let condition = self.coerce_to_boolean(condition, "CASE/WHEN")?;
             self.note_decided(&condition);
@@ -532,7 +550,10 @@ impl<'a> Binder<'a, '_> {
         let typmod = if has_else { typmod } else { -1 };
         let branches = conditions.into_iter().zip(values).collect();
         let otherwise = has_else.then(|| Box::new(otherwise));
-        Ok(Located { expr: Expr::Case { branches, otherwise, ty: Ty { oid: ty, typmod } }, at: c.location })
+        Ok(Located {
+            expr: Expr::Case { simple: operand.is_some(), branches, otherwise, ty: Ty { oid: ty, typmod } },
+            at: c.location,
+        })
     }
 
     fn common(&mut self, list: &'a [Option<Node>], name: &str) -> Result<(Vec<Expr>, Ty)> {

@@ -183,7 +183,7 @@ impl<'a> Binder<'a, '_> {
         let document = Expr::Call { function: internal("record json")?, args, ty, location: -1 };
         // On the null side of an outer join there may be no row.
         let there = Expr::IsNull { arg: Box::new(Expr::WholeRow { level, rel }), negated: true, fields: false };
-        Ok(Expr::Case { branches: vec![(there, document)], otherwise: None, ty })
+        Ok(Expr::Case { simple: false, branches: vec![(there, document)], otherwise: None, ty })
     }
 
     /// A row as a `json` value; other expressions as they are.

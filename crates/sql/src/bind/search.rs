@@ -230,6 +230,7 @@ impl<'a> Binder<'a, '_> {
             let new = row(&cycle.columns, columns);
             let met = call("record among", vec![new.clone(), path.clone()], oid::BOOL)?;
             let expr = Expr::Case {
+                simple: false,
                 branches: vec![(met, cycle.value.clone())],
                 otherwise: Some(Box::new(cycle.otherwise.clone())),
                 ty: cycle.value.ty(),

@@ -75,7 +75,7 @@ impl Simplify<'_, '_> {
         {
             // What the planner tells from constants by its columns, and never evaluates.
             let branches = vec![(boolean(true), std::mem::replace(expr, Expr::Default))];
-            *expr = Expr::Case { branches, otherwise: Some(Box::new(key.clone())), ty };
+            *expr = Expr::Case { simple: false, branches, otherwise: Some(Box::new(key.clone())), ty };
         }
     }
 
@@ -153,7 +153,7 @@ fn node(expr: &mut Expr) {
             Some(None) => *expr = std::mem::replace(&mut **arg, Expr::Default),
             None => {}
         },
-        Expr::Case { branches, otherwise, ty } => {
+        Expr::Case { branches, otherwise, ty, .. } => {
             branches.retain(|(when, _)| !matches!(truth(when), Some(Some(false) | None)));
             if let Some(at) = branches.iter().position(|(when, _)| truth(when) == Some(Some(true))) {
                 branches.truncate(at + 1);

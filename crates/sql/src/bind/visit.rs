@@ -479,9 +479,10 @@ pub(super) fn same_head(a: &Expr, b: &Expr) -> bool {
             v == w && m == n
         }
         (Expr::Distinct { equal: f, negated: m, .. }, Expr::Distinct { equal: g, negated: n, .. }) => f == g && m == n,
-        (Expr::Case { branches: x, otherwise: o, ty: t }, Expr::Case { branches: y, otherwise: p, ty: u }) => {
-            x.len() == y.len() && o.is_some() == p.is_some() && t == u
-        }
+        (
+            Expr::Case { simple: s, branches: x, otherwise: o, ty: t },
+            Expr::Case { simple: z, branches: y, otherwise: p, ty: u },
+        ) => s == z && x.len() == y.len() && o.is_some() == p.is_some() && t == u,
         (Expr::Coalesce(_, t), Expr::Coalesce(_, u)) | (Expr::Row(_, t), Expr::Row(_, u)) => t == u,
         (Expr::NullIf { equal: f, .. }, Expr::NullIf { equal: g, .. }) => f == g,
         (Expr::MinMax { greatest: g, ty: t, .. }, Expr::MinMax { greatest: h, ty: u, .. }) => g == h && t == u,

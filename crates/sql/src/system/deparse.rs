@@ -199,6 +199,15 @@ fn without_implicit(expr: &Expr) -> &Expr {
     }
 }
 
+/// A value of a comparison below a cast that was not written.
+fn as_written(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast { arg, explicit: false, .. } => arg,
+        Expr::Call { function, args, ty, location: -1 } => cast_argument(function, args, *ty).unwrap_or(expr),
+        expr => expr,
+    }
+}
+
 /// The query of a view as it is shown; the text it was made from if there is no form for it.
 pub fn view_text(view: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> Option<String> {
     let stored = view.view.as_ref()?;
@@ -390,7 +399,13 @@ impl<'a> Writer<'a> {
                     }),
                 }
             }
-            Expr::Case { branches, otherwise, ty } => self.case(branches, otherwise.as_deref(), *ty),
+            Expr::Case { simple, branches, otherwise, ty } => self.case(*simple, branches, otherwise.as_deref(), *ty),
+            Expr::RowCompare { op, pairs } => {
+                let (left, right) = (pairs.iter().map(|pair| &pair.0), pairs.iter().map(|pair| &pair.1));
+                self.listed("(ROW(", left, ")")
+                    && self.word(&format!(" {} ", op.symbol()))
+                    && self.listed("ROW(", right, "))")
+            }
             Expr::Coalesce(args, _) => self.listed("COALESCE(", args, ")"),
             Expr::NullIf { args, .. } => self.listed("NULLIF(", &args[..], ")"),
             Expr::MinMax { greatest, args, .. } => {
@@ -487,9 +502,9 @@ impl<'a> Writer<'a> {
         self.wrapped(|w| w.part(arg, Around::Other) && w.word(" ") && w.word(what))
     }
 
-    pub(super) fn listed(&mut self, before: &str, args: &[Expr], after: &str) -> bool {
+    pub(super) fn listed<'e>(&mut self, before: &str, args: impl IntoIterator<Item = &'e Expr>, after: &str) -> bool {
         self.out.push_str(before);
-        args.iter().enumerate().all(|(i, arg)| (i == 0 || self.word(", ")) && self.expr(arg)) && self.word(after)
+        args.into_iter().enumerate().all(|(i, arg)| (i == 0 || self.word(", ")) && self.expr(arg)) && self.word(after)
     }
 
     fn call(&mut self, function: &'static Function, args: &[Expr], ty: Ty) -> bool {
@@ -808,7 +823,17 @@ impl<'a> Writer<'a> {
         String::from_utf8(text).ok()
     }
 
-    fn case(&mut self, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, ty: Ty) -> bool {
+    /// `simple`: the conditions compare an operand, which is written once.
+    fn case(&mut self, simple: bool, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, ty: Ty) -> bool {
+        let compared = |(when, _): &'_ (Expr, Expr)| match when {
+            Expr::Call { function, args, .. } if args.len() == 2 => operator_of(function, 2).is_some(),
+            _ => false,
+        };
+        let simple = simple && branches.iter().all(compared);
+        let side = |when: &'_ Expr, at: usize| match when {
+            Expr::Call { args, .. } => args[at].clone(),
+            _ => when.clone(),
+        };
         // Inside of a query its lines are indented as the query's are.
         let base = self.indent + if self.queries.is_empty() { 0 } else { super::deparse_query::STEP };
         let line = |w: &mut Self, plus: usize, word: &str| {
@@ -824,10 +849,18 @@ impl<'a> Writer<'a> {
             self.out.truncate(self.out.trim_end_matches(' ').len() - 1);
         }
         line(self, 0, "CASE");
+        if let (true, Some((when, _))) = (simple, branches.first()) {
+            self.word(" ");
+            if !self.expr(as_written(&side(when, 0))) {
+                return false;
+            }
+        }
         self.indent += 4;
-        let all = branches
-            .iter()
-            .all(|(when, then)| line(self, 4, "WHEN ") && self.expr(when) && self.word(" THEN ") && self.expr(then));
+        let all = branches.iter().all(|(when, then)| {
+            let right = side(when, usize::from(simple));
+            let when = if simple { as_written(&right) } else { when };
+            line(self, 4, "WHEN ") && self.expr(when) && self.word(" THEN ") && self.expr(then)
+        });
         let null = Expr::Const(Datum::Null, ty);
         let rest = all && line(self, 4, "ELSE ") && self.expr(otherwise.unwrap_or(&null));
         self.indent -= 4;

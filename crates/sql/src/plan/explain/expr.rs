@@ -3,7 +3,7 @@
 use base::work::Count as _;
 
 use crate::functions;
-use crate::ir::{AnyAllSource, CompareOp, Expr, Rel};
+use crate::ir::{AnyAllSource, Expr, Rel};
 
 /// Conditions as text, joined by AND.
 pub(in crate::plan) fn conditions(exprs: &[&Expr], rels: &[Rel]) -> String {
@@ -41,15 +41,10 @@ pub(in crate::plan) fn show(expr: &Expr, rels: &[Rel]) -> String {
             Some(rel) => rel.column_name(c.column).to_string(),
             None => "?".to_string(),
         },
-        Expr::Call { function, args, .. } => {
-            let symbol = functions::all_operators().iter().find(|o| {
-                o.function == function.name && (o.left == base::Oid::INVALID || [o.left, o.right] == *function.args)
-            });
-            match (symbol, args.as_slice()) {
-                (Some(o), [left, right]) => format!("({} {} {})", show(left, rels), o.name, show(right, rels)),
-                _ => format!("{}({})", function.name, list(args, rels, ", ")),
-            }
-        }
+        Expr::Call { function, args, .. } => match (operator_of(function), args.as_slice()) {
+            (Some(name), [left, right]) => format!("({} {name} {})", show(left, rels), show(right, rels)),
+            _ => format!("{}({})", function.name, list(args, rels, ", ")),
+        },
         Expr::Cast { arg, ty, .. } => format!("({})::{}", show(arg, rels), types::oid::format_type(ty.oid, ty.typmod)),
         Expr::And(args) => format!("({})", list(args, rels, " AND ")),
         Expr::Or(args) => format!("({})", list(args, rels, " OR ")),
@@ -57,30 +52,69 @@ pub(in crate::plan) fn show(expr: &Expr, rels: &[Rel]) -> String {
         Expr::IsNull { arg, negated, .. } => {
             format!("({} IS {}NULL)", show(arg, rels), if *negated { "NOT " } else { "" })
         }
-        Expr::AnyAll { all, left, right, .. } => {
+        Expr::BooleanTest { arg, want, negated } => {
+            let word = want.map_or("UNKNOWN", |want| if want { "TRUE" } else { "FALSE" });
+            format!("({} IS {}{word})", show(arg, rels), if *negated { "NOT " } else { "" })
+        }
+        Expr::Distinct { args, negated, .. } => {
+            let distinct = format!("({} IS DISTINCT FROM {})", show(&args[0], rels), show(&args[1], rels));
+            if *negated { format!("(NOT {distinct})") } else { distinct }
+        }
+        Expr::Case { simple, branches, otherwise, ty } => {
+            let mut out = "CASE".to_string();
+            let sides = |when: &Expr| match when {
+                Expr::Call { args, .. } if *simple && args.len() == 2 => {
+                    Some((show(&args[0], rels), show(&args[1], rels)))
+                }
+                _ => None,
+            };
+            let sides: Option<Vec<_>> = branches.iter().map(|(when, _)| sides(when)).collect();
+            if let Some((operand, _)) = sides.as_ref().and_then(|sides| sides.first()) {
+                out += &format!(" {operand}");
+            }
+            for (at, (when, then)) in branches.iter().enumerate() {
+                let when = sides.as_ref().map_or_else(|| show(when, rels), |sides| sides[at].1.clone());
+                out += &format!(" WHEN {when} THEN {}", show(then, rels));
+            }
+            let null = || format!("NULL::{}", types::oid::format_type(ty.oid, ty.typmod));
+            let otherwise = otherwise.as_ref().map_or_else(null, |otherwise| show(otherwise, rels));
+            out + &format!(" ELSE {otherwise} END")
+        }
+        Expr::Coalesce(args, _) => format!("COALESCE({})", list(args, rels, ", ")),
+        Expr::NullIf { args, .. } => format!("NULLIF({})", list(&args[..], rels, ", ")),
+        Expr::MinMax { greatest, args, .. } => {
+            format!("{}({})", if *greatest { "GREATEST" } else { "LEAST" }, list(args, rels, ", "))
+        }
+        Expr::Array { elements, ty, .. } => {
+            let plain = |e: &Expr| matches!(e, Expr::Const(types::Datum::Int4(_) | types::Datum::Int8(_), _));
+            match elements.iter().all(plain) {
+                true => format!("'{{{}}}'::{}", list(elements, rels, ","), types::oid::format_type(ty.oid, -1)),
+                false => format!("ARRAY[{}]", list(elements, rels, ", ")),
+            }
+        }
+        Expr::Row(args, _) => format!("ROW({})", list(args, rels, ", ")),
+        Expr::AnyAll { all, function, left, right } => {
             let items = match right {
                 AnyAllSource::List(items) => format!("{{{}}}", list(items, rels, ",")),
                 AnyAllSource::Array(array) => show(array, rels),
             };
-            format!("({} = {} ({items}))", show(left, rels), if *all { "ALL" } else { "ANY" })
+            let (name, word) = (operator_of(function).unwrap_or("="), if *all { "ALL" } else { "ANY" });
+            format!("({} {name} {word} ({items}))", show(left, rels))
         }
         Expr::RowCompare { op, pairs } => {
             let left: Vec<String> = pairs.iter().map(|p| show(&p.0, rels)).collect();
             let right: Vec<String> = pairs.iter().map(|p| show(&p.1, rels)).collect();
-            format!("(ROW({}) {} ROW({}))", left.join(", "), symbol(*op), right.join(", "))
+            format!("(ROW({}) {} ROW({}))", left.join(", "), op.symbol(), right.join(", "))
         }
         Expr::Subquery { .. } => "(SubPlan)".to_string(),
         _ => "(...)".to_string(),
     }
 }
 
-fn symbol(op: CompareOp) -> &'static str {
-    match op {
-        CompareOp::Eq => "=",
-        CompareOp::Ne => "<>",
-        CompareOp::Lt => "<",
-        CompareOp::Le => "<=",
-        CompareOp::Gt => ">",
-        CompareOp::Ge => ">=",
-    }
+/// The operator that a function stands behind.
+fn operator_of(function: &functions::Function) -> Option<&'static str> {
+    let is_it = |o: &&functions::Operator| {
+        o.function == function.name && (o.left == base::Oid::INVALID || [o.left, o.right] == *function.args)
+    };
+    functions::all_operators().iter().find(is_it).map(|o| o.name)
 }
