@@ -265,6 +265,9 @@ pub struct ColumnDesc {
     /// Value of rows written before the column existed: PostgreSQL text form; `None` is NULL.
     #[serde(default)]
     pub missing: Option<String>,
+    /// The same as a row of one column has it, for types whose text forms change: enums and what is made of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_row: Option<Vec<u8>>,
     /// GENERATED AS IDENTITY; its default is the sequence's next value.
     #[serde(default)]
     pub identity: Option<Identity>,
@@ -965,6 +968,7 @@ impl ColumnDesc {
             default: None,
             dropped: false,
             missing: None,
+            missing_row: None,
             identity: None,
             generated: None,
             default_oid: None,

@@ -136,7 +136,7 @@ impl<'a> Binder<'a, '_> {
         for (i, column) in table.desc.columns.iter().enumerate() {
             from.push(match assigned.iter().position(|a| a.index == i) {
                 Some(n) => ColumnSource::Source(n),
-                None if column.dropped => ColumnSource::Default(self.column_default(column)?),
+                None if column.dropped => ColumnSource::Default(Self::null(value_type(column))),
                 None => ColumnSource::Default(self.column_default(written.default_column(i))?),
             });
         }

@@ -598,8 +598,12 @@ impl<'a> Binder<'a, '_> {
                 fields.extend(self.expand_star(c)?.into_iter().map(|(_, expr)| expr));
                 continue;
             }
-            let value = self.expr(node)?;
-            fields.push(self.resolve_unknown(value)?.expr);
+            let mut value = self.expr(node)?;
+            // Literals are shown as they were written.
+            if !(self.cx.keeps_calls && matches!(value.expr, Expr::Const(Datum::Text(_), _))) {
+                value = self.resolve_unknown(value)?;
+            }
+            fields.push(value.expr);
         }
         Ok(Located { expr: Expr::Row(fields, Ty::of(oid::RECORD)), at })
     }

@@ -474,6 +474,7 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
                 require_empty(cx, &table, name).await?;
             }
             table.columns[at].missing = missing;
+            crate::plan::keep_missing(&mut table.columns[at])?;
             found.add_layout(&mut table);
             cx.put(CatalogObject::Table(table)).await?;
         }
@@ -565,6 +566,7 @@ async fn take_column(cx: &mut Cx<'_>, mut table: TableDesc, number: i16, found: 
     let column = &mut table.columns[number as usize - 1];
     column.dropped = true;
     column.default = None;
+    (column.missing, column.missing_row) = (None, None);
     column.not_null = false;
     column.name = format!("........pg.dropped.{number}........");
     table.comments.remove(&number);
@@ -739,7 +741,7 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
         column.type_oid = change.ty.oid;
         column.typmod = change.ty.typmod;
         column.collation = change.collation;
-        column.missing = None;
+        (column.missing, column.missing_row) = (None, None);
         column.default_oid = None;
     }
     check_defaults(cx, &table)?;

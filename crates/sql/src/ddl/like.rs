@@ -52,6 +52,7 @@ pub(super) fn add_columns(
             identity,
             generated,
             missing: None,
+            missing_row: None,
             default_oid: None,
             ..column.clone()
         });

@@ -70,7 +70,7 @@ pub(super) async fn rewrite_table(
     );
     check_not_null(&cx.catalog(), &table, &layout, &rows)?;
     for column in &mut table.columns {
-        column.missing = None;
+        (column.missing, column.missing_row) = (None, None);
     }
     table.layouts = vec![layout].into();
     table.storage += 1;

@@ -4,8 +4,8 @@
 
 use base::{Error, Oid, Result, SqlState, work};
 use engine_api::{
-    Catalog, CatalogObject, DomainCheck, DomainDesc, EnumLabel, Expression, Privileges, TableDesc, TableKind,
-    TableLockMode, TypeDesc, TypeKind, oids,
+    Catalog, CatalogObject, ColumnDesc, DomainCheck, DomainDesc, EnumLabel, Expression, Privileges, TableDesc,
+    TableKind, TableLockMode, TypeDesc, TypeKind, oids,
 };
 use rupg_sql::nodes::{
     AlterDomainStmt, AlterDomainType, AlterEnumStmt, ConstrType, Constraint, CreateDomainStmt, CreateEnumStmt, Node,
@@ -153,8 +153,31 @@ pub(super) async fn change_owner(
     Ok(tag)
 }
 
+/// Values of an enum that tables keep by their labels, from before they were kept otherwise, are kept by what they are.
+async fn keep_values(cx: &mut Cx<'_>, ty: Oid) -> Result<()> {
+    let by_label = |column: &ColumnDesc| {
+        column.missing.is_some() && column.missing_row.is_none() && crate::plan::enum_of(column.type_oid) == Some(ty)
+    };
+    let tables: Vec<Oid> = cx
+        .catalog()
+        .objects()
+        .filter_map(|object| match &**object {
+            CatalogObject::Table(table) if table.columns.iter().any(by_label) => Some(table.oid),
+            _ => None,
+        })
+        .collect();
+    for oid in tables {
+        cx.lock(oid, TableLockMode::ShareUpdateExclusive).await?;
+        let Some(mut table) = cx.catalog().table(oid).cloned() else { continue };
+        table.columns.iter_mut().try_for_each(crate::plan::keep_missing)?;
+        cx.put(CatalogObject::Table(table)).await?;
+    }
+    Ok(())
+}
+
 pub(super) async fn alter_enum(cx: &mut Cx<'_>, stmt: &AlterEnumStmt) -> Result<&'static str> {
     let mut desc = cx.locked_type(&range(&stmt.typeName)).await?;
+    let oid = desc.oid;
     let new = stmt.newVal.as_deref().unwrap_or_default();
     if matches!(desc.kind, TypeKind::Enum(_)) {
         rights::own_type(cx, &desc)?;
@@ -171,6 +194,7 @@ pub(super) async fn alter_enum(cx: &mut Cx<'_>, stmt: &AlterEnumStmt) -> Result<
             return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
         }
         labels[at].name = new.to_string();
+        keep_values(cx, oid).await?;
     } else {
         check_label(new)?;
         if labels.iter().any(|l| l.name == new) {

@@ -24,17 +24,28 @@ pub fn default_text(expression: &Expression, ty: Ty, pretty: bool, cx: &dyn Eval
         let text = write_below(&own, hidden, None, pretty, cx);
         return text.unwrap_or_else(|| plain_text(expression, None, cx).into_owned());
     }
-    let text = &*plain_text(expression, None, cx);
-    // Fitting to the column's length is not shown; a length that is written as a cast is.
-    let ty = if bind::is_cast(text) { Ty::of(ty.oid) } else { ty };
-    let bound = with_binder(cx, |binder| bind::bind_default(expression, ty, "", binder));
-    let Ok(expr) = bound else { return text.to_string() };
-    let shown = if bind::is_cast(text) { &expr } else { without_casts(bind::under_domain(&expr)) };
+    let bind_as = |ty| with_binder(cx, |binder| bind::bind_default(expression, ty, "", binder));
+    literal_text(&plain_text(expression, None, cx), ty, bind_as, None, pretty, cx)
+}
+
+/// A literal that a column's value is made of, as it is shown. Fitting to the column's length is not shown; a length that is written
+/// as a cast is.
+fn literal_text(
+    text: &str,
+    ty: Ty,
+    bind_as: impl FnOnce(Ty) -> base::Result<Expr>,
+    table: Option<&TableDesc>,
+    pretty: bool,
+    cx: &dyn EvalContext,
+) -> String {
+    let is_cast = bind::is_cast(text);
+    let Ok(expr) = bind_as(if is_cast { Ty::of(ty.oid) } else { ty }) else { return text.to_string() };
+    let shown = if is_cast { &expr } else { without_casts(bind::under_domain(&expr)) };
     let shown = match bind::under_domain(shown) {
-        Expr::Const(value, ty) if !bind::is_cast(text) => &Expr::Const(value.clone(), Ty::of(ty.oid)),
+        Expr::Const(value, ty) if !is_cast => &Expr::Const(value.clone(), Ty::of(ty.oid)),
         _ => shown,
     };
-    write(shown, None, pretty, cx).unwrap_or_else(|| text.to_string())
+    write(shown, table, pretty, cx).unwrap_or_else(|| text.to_string())
 }
 
 /// How many pairs of parentheses the casts need that make a column's value of an expression and are not shown.
@@ -90,11 +101,8 @@ pub fn generated_text(
         let text = write_below(&own, hidden, Some(table), pretty, cx);
         return text.unwrap_or_else(|| plain_text(expression, Some(table), cx).into_owned());
     }
-    let text = &*plain_text(expression, Some(table), cx);
-    let bound = with_binder(cx, |binder| bind::bind_generated(expression, ty, "", table, binder));
-    let Ok(expr) = bound else { return text.to_string() };
-    let shown = if bind::is_cast(text) { &expr } else { without_casts(&expr) };
-    write(shown, Some(table), pretty, cx).unwrap_or_else(|| text.to_string())
+    let bind_as = |ty| with_binder(cx, |binder| bind::bind_generated(expression, ty, "", table, binder));
+    literal_text(&plain_text(expression, Some(table), cx), ty, bind_as, Some(table), pretty, cx)
 }
 
 /// The columns, by index, that the expression of a generated column reads.
@@ -823,6 +831,16 @@ impl<'a> Writer<'a> {
         String::from_utf8(text).ok()
     }
 
+    /// A result of CASE, where a truth value is taken off its domain in words.
+    fn result(&mut self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Cast {
+                arg, ty: ty @ Ty { oid: oid::BOOL, .. }, kind: CastKind::Relabel, explicit: false, ..
+            } => self.cast(arg, *ty),
+            expr => self.expr(expr),
+        }
+    }
+
     /// `simple`: the conditions compare an operand, which is written once.
     fn case(&mut self, simple: bool, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, ty: Ty) -> bool {
         let compared = |(when, _): &'_ (Expr, Expr)| match when {
@@ -849,20 +867,20 @@ impl<'a> Writer<'a> {
             self.out.truncate(self.out.trim_end_matches(' ').len() - 1);
         }
         line(self, 0, "CASE");
+        self.indent += 4;
         if let (true, Some((when, _))) = (simple, branches.first()) {
             self.word(" ");
             if !self.expr(as_written(&side(when, 0))) {
                 return false;
             }
         }
-        self.indent += 4;
         let all = branches.iter().all(|(when, then)| {
             let right = side(when, usize::from(simple));
             let when = if simple { as_written(&right) } else { when };
-            line(self, 4, "WHEN ") && self.expr(when) && self.word(" THEN ") && self.expr(then)
+            line(self, 4, "WHEN ") && self.expr(when) && self.word(" THEN ") && self.result(then)
         });
         let null = Expr::Const(Datum::Null, ty);
-        let rest = all && line(self, 4, "ELSE ") && self.expr(otherwise.unwrap_or(&null));
+        let rest = all && line(self, 4, "ELSE ") && self.result(otherwise.unwrap_or(&null));
         self.indent -= 4;
         rest && line(self, 0, "END")
     }

@@ -225,7 +225,7 @@ impl Writer<'_> {
 
     /// A condition.
     pub(super) fn condition(&mut self, names: &Names, depth: usize) -> String {
-        match self.below(12) {
+        match self.below(14) {
             0..=2 => {
                 let operator = self.pick(&["<", ">", "<>", ">=", "="]);
                 let (left, right) = (self.value(names, Family::Number, depth), self.constant(Family::Number));
@@ -261,6 +261,16 @@ impl Writer<'_> {
                 None => format!("{} > '2019-01-01'", self.value(names, Family::Date, depth)),
             },
             10 => self.value(names, Family::Boolean, 0),
+            11 => {
+                let (left, right) = (self.value(names, Family::Number, depth), self.value(names, Family::Text, depth));
+                let rest = self.pick(&["< (3, 'm')", ">= (3, 'm')", "IS NOT NULL", "IS NULL"]);
+                format!("ROW({left}, {right}) {rest}")
+            }
+            12 => {
+                let (operand, other) = (self.value(names, Family::Number, depth), self.condition(names, 0));
+                let when = self.pick(&["3", "4.5", "NULL"]);
+                format!("CASE {operand} WHEN {when} THEN {other} WHEN 7 THEN true ELSE false END")
+            }
             _ => format!("{} IN (1, 2, 3)", self.value(names, Family::Number, depth)),
         }
     }
