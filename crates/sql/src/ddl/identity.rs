@@ -1,5 +1,7 @@
 //! ALTER COLUMN … ADD GENERATED … AS IDENTITY, SET GENERATED and its sequence's options, DROP IDENTITY.
 
+use std::collections::BTreeSet;
+
 use base::{Error, Result, SqlState};
 use engine_api::{CatalogObject, Identity, TableDesc};
 use rupg_sql::nodes::{AlterTableCmd, DefElem, Node, TypeName};
@@ -116,7 +118,8 @@ pub(super) async fn drop(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTable
     table.columns[at].default = None;
     cx.put(CatalogObject::Table(table)).await?;
     match sequence {
-        Some(sequence) => cx.drop_one(sequence.oid),
+        // Other defaults may draw from it.
+        Some(sequence) => super::drop::drop_all(cx, BTreeSet::from([sequence.oid]), false).await,
         None => Ok(()),
     }
 }
