@@ -207,11 +207,11 @@ fn without_implicit(expr: &Expr) -> &Expr {
     }
 }
 
-/// A value of a comparison below a cast that was not written.
+/// A value of a comparison below the casts that were not written.
 fn as_written(expr: &Expr) -> &Expr {
     match expr {
-        Expr::Cast { arg, explicit: false, .. } => arg,
-        Expr::Call { function, args, ty, location: -1 } => cast_argument(function, args, *ty).unwrap_or(expr),
+        Expr::Cast { arg, explicit: false, .. } => as_written(arg),
+        Expr::Call { function, args, ty, location: -1 } => cast_argument(function, args, *ty).map_or(expr, as_written),
         expr => expr,
     }
 }
