@@ -292,7 +292,7 @@ fn the_session_and_its_catalog() {
     assert_eq!(scalar(&cx, "to_regclass", &[Datum::text("pg_class")]).unwrap(), Datum::Oid(1259));
     assert_eq!(scalar(&cx, "to_regclass", &[Datum::text("nope")]).unwrap(), Datum::Null);
     assert_eq!(scalar(&cx, "nextval", &[Datum::Oid(16384)]).unwrap(), Datum::Int8(7));
-    let error = scalar(&cx, "nextval", &[Datum::Oid(10)]).unwrap_err();
+    let error = scalar(&cx, "currval", &[Datum::Oid(10)]).unwrap_err();
     assert_eq!(error.fields().message, "\"postgres\" is not a sequence");
     let error = scalar(&cx, "current_setting", &[Datum::text("nope")]).unwrap_err();
     assert_eq!(error.fields().message, "unrecognized configuration parameter \"nope\"");

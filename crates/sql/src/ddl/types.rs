@@ -160,7 +160,7 @@ async fn keep_values(cx: &mut Cx<'_>, ty: Oid) -> Result<()> {
     };
     let tables: Vec<Oid> = cx
         .catalog()
-        .objects()
+        .walk()
         .filter_map(|object| match &**object {
             CatalogObject::Table(table) if table.columns.iter().any(by_label) => Some(table.oid),
             _ => None,

@@ -140,6 +140,9 @@ pub trait EvalContext {
     /// Seeds [`EvalContext::random`].
     fn set_seed(&self, seed: f64);
     /// `nextval`
+    ///
+    /// # Errors
+    /// 42P01 and 42809 if there is no such sequence; 42501; those of the sequence.
     fn next_value(&self, sequence: Oid) -> Result<i64>;
     /// The next value of an identity column, which is as its table's: whoever may insert gets it.
     fn next_identity(&self, sequence: Oid) -> Result<i64> {
