@@ -227,7 +227,7 @@ fn bound(
             let ty = Ty { oid: column.type_oid, typmod: column.typmod };
             match place {
                 Place::Default(_) => bind::bind_default(expression, ty, &column.name, cx),
-                _ => bind::bind_generated(expression, ty, &column.name, table, cx),
+                _ => bind::bind_computed(bind::Computed::Generated, expression, ty, &column.name, table, cx),
             }
         }
         (CatalogObject::Table(table), Place::Check(_)) => bind::bind_check(expression, table, cx),

@@ -917,7 +917,8 @@ pub(super) fn generated(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Ve
     for column in desc.live_columns() {
         if let Some(text) = &column.generated {
             let ty = value_type(column);
-            out.push(((column.number - 1) as usize, generated_expression(text, ty, &column.name, desc, cx)?));
+            let value = computed(Place::Generated, text, ty, &column.name, desc, cx)?;
+            out.push(((column.number - 1) as usize, value));
         }
     }
     Ok(out)
@@ -1102,29 +1103,8 @@ pub(super) fn check_expression(text: &Expression, table: &TableDesc, cx: &mut Bi
     over_table(Place::Check, text, table, cx, |binder, value| binder.coerce_to_boolean(value, "CHECK"))
 }
 
-/// Binds the text of a generated column's expression. Errors point into the text behind `SELECT `.
-pub(super) fn generated_expression(
-    text: &Expression,
-    ty: Ty,
-    column: &str,
-    table: &TableDesc,
-    cx: &mut BindContext<'_>,
-) -> Result<Expr> {
-    computed(Place::Generated, text, ty, column, table, cx)
-}
-
-/// Binds the text that a column's values are computed by when its type changes. Errors point into the text behind `SELECT `.
-pub(super) fn transform(
-    text: &Expression,
-    ty: Ty,
-    column: &str,
-    table: &TableDesc,
-    cx: &mut BindContext<'_>,
-) -> Result<Expr> {
-    computed(Place::Transform, text, ty, column, table, cx)
-}
-
-fn computed(
+/// Binds the text that a column's values are computed by. Errors point into the text behind `SELECT `.
+pub(super) fn computed(
     place: Place,
     text: &Expression,
     ty: Ty,

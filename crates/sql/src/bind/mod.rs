@@ -514,27 +514,29 @@ pub fn generated_columns(table: &TableDesc, cx: &mut BindContext<'_>) -> Result<
     Ok(all.into_iter().map(|(column, expr)| (column, evaluated(expr, cx))).collect())
 }
 
-/// Binds the expression of a generated column over the columns of its table (rel 0), coerced to the column's type.
-pub fn bind_generated(
-    text: &Expression,
-    ty: Ty,
-    column: &str,
-    table: &TableDesc,
-    cx: &mut BindContext<'_>,
-) -> Result<Expr> {
-    let expr = dml::generated_expression(text, ty, column, table, cx)?;
-    Ok(finished(expr, cx))
+/// What a column's values are computed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Computed {
+    /// The expression of a generated column.
+    Generated,
+    /// USING, when its type changes.
+    Transform,
 }
 
-/// Binds what a column's values are computed by when its type changes, over the columns of its table (rel 0).
-pub(crate) fn bind_transform(
+/// Binds an expression that computes a column over the columns of its table (rel 0), coerced to the column's type.
+pub fn bind_computed(
+    by: Computed,
     text: &Expression,
     ty: Ty,
     column: &str,
     table: &TableDesc,
     cx: &mut BindContext<'_>,
 ) -> Result<Expr> {
-    let expr = dml::transform(text, ty, column, table, cx)?;
+    let place = match by {
+        Computed::Generated => scope::Place::Generated,
+        Computed::Transform => scope::Place::Transform,
+    };
+    let expr = dml::computed(place, text, ty, column, table, cx)?;
     Ok(finished(expr, cx))
 }
 

@@ -14,6 +14,7 @@ use super::names::{expression_after, last_position, leftmost, quote};
 use super::rewrite::{as_type, constant_default, rewrite_table};
 use super::storage::{self, Of};
 use super::{Cx, drop, identity};
+use crate::bind::Computed;
 use crate::ir::Ty;
 use crate::system_column;
 
@@ -579,7 +580,8 @@ fn generated_from<'t>(cx: &mut Cx<'_>, table: &'t TableDesc, number: i16) -> Res
     for column in table.live_columns().filter(|column| column.number != number) {
         let Some(expression) = &column.generated else { continue };
         let ty = Ty { oid: column.type_oid, typmod: column.typmod };
-        if cx.session.generated_columns_used(expression, ty, &column.name, table)?.contains(&number) {
+        if cx.session.columns_computed_from(Computed::Generated, expression, ty, &column.name, table)?.contains(&number)
+        {
             return Ok(Some(column));
         }
     }
@@ -665,8 +667,6 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
         return Err(Error::new(SqlState::INVALID_COLUMN_DEFINITION, message)
             .detail(format!("Column \"{name}\" is a generated column.")));
     }
-    refuse_generated_from(cx, table, number)?;
-    refuse_used_by_view(cx, table, number)?;
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
     // PostgreSQL does not say where the type stands here.
     let ty = cx.column_type(type_name).map_err(without_position)?.ty;
@@ -700,8 +700,10 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
     let place = using.unwrap_or_default();
     let using = using.map_or_else(|| quote(name), str::to_string);
     let (plain, shown) = (Ty::of(ty.oid), cx.session.shown_type(ty.oid, -1));
-    let uses =
-        cx.session.transform_columns_used(&using.as_str().into(), plain, name, table).map_err(|e| match e.code() {
+    let uses = cx
+        .session
+        .columns_computed_from(Computed::Transform, &using.as_str().into(), plain, name, table)
+        .map_err(|e| match e.code() {
             SqlState::DATATYPE_MISMATCH => Error::new(
                 SqlState::DATATYPE_MISMATCH,
                 format!("result of USING clause for column \"{name}\" cannot be cast automatically to type {shown}"),
@@ -709,6 +711,8 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
             .hint("You might need to add an explicit cast."),
             _ => cx.place(e, place, true),
         })?;
+    refuse_generated_from(cx, table, number)?;
+    refuse_used_by_view(cx, table, number)?;
     // The length is applied as an assignment does, which refuses what it would have to cut.
     let expression = as_type(&cx.catalog(), &using, ty.oid);
     Ok(TypeChange { number, name: name.to_string(), ty, collation, expression, uses })

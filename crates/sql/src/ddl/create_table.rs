@@ -10,7 +10,7 @@ use super::constraint::{Pending, add_constraints};
 use super::names::{expression_after, free_relation_name, parenthesised_after};
 use super::storage;
 use super::{Cx, like, sequence, temporary};
-use crate::bind::ColumnType;
+use crate::bind::{ColumnType, Computed};
 use crate::session::text_of;
 use crate::system_column;
 
@@ -318,12 +318,13 @@ pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, places: &[(i16
     for column in table.live_columns() {
         let Some(text) = &column.generated else { continue };
         let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
-        let used = cx.session.generated_columns_used(text, ty, &column.name, table);
+        let used = cx.session.columns_computed_from(Computed::Generated, text, ty, &column.name, table);
         let place = places.iter().find(|(number, _)| *number == column.number);
         let part = place.and_then(|(_, at)| cx.sql.get(*at..));
         let used = used.map_err(|e| cx.place(e, part.unwrap_or_default(), part.is_some()))?;
-        let bound =
-            cx.session.bind_stored(|binder| crate::bind::bind_generated(text, ty, &column.name, table, binder))?;
+        let bound = cx.session.bind_stored(|binder| {
+            crate::bind::bind_computed(crate::bind::Computed::Generated, text, ty, &column.name, table, binder)
+        })?;
         for number in used {
             if table.columns[number as usize - 1].generated.is_some() {
                 return Err(Error::new(

@@ -30,13 +30,14 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("CREATE INDEX without a table"))?;
     let mode = if beside { TableLockMode::ShareUpdateExclusive } else { TableLockMode::Share };
     let table = cx.locked_relation(name, mode).await?;
+    let text = IndexText::of(cx.sql, name.location);
     if !table.is_stored() {
+        check_words(cx, stmt, &table, &text)?;
         let message = format!("cannot create index on relation \"{}\"", table.name);
         return Err(
             Error::new(SqlState::WRONG_OBJECT_TYPE, message).detail("This operation is not supported for views.")
         );
     }
-    let text = IndexText::of(cx.sql, name.location);
     // As in PostgreSQL, the condition is looked at before the keys.
     let predicate = match &stmt.whereClause {
         Some(_) => predicate(cx, &table, text.predicate)?,
@@ -166,6 +167,25 @@ fn no_column(table: &TableDesc, name: &str) -> Error {
 fn free_name(taken: &[String], name: &str) -> String {
     let numbered = (1..).map(|n| format!("{name}{n}"));
     std::iter::once(name.to_string()).chain(numbered).find(|n| !taken.contains(n)).unwrap_or_default()
+}
+
+/// Whether condition and expressions speak of what is there, which is looked at before what they are to index.
+fn check_words(cx: &mut Cx<'_>, stmt: &IndexStmt, table: &TableDesc, text: &IndexText<'_>) -> Result<()> {
+    if stmt.whereClause.is_some() {
+        let written = Expression::from(text.predicate);
+        let bound = cx.session.bind_stored(|binder| bind_index_predicate(&written, table, binder));
+        bound.map_err(|e| cx.place(e, text.predicate, true))?;
+    }
+    for (at, element) in stmt.indexParams.iter().flatten().enumerate() {
+        let Node::IndexElem(element) = element else { continue };
+        if element.expr.is_some() {
+            let text = text.elements.get(at).copied().unwrap_or_default();
+            let written = Expression::from(text);
+            let bound = cx.session.bind_stored(|binder| bind_own_index_expression(&written, table, binder));
+            bound.map_err(|e| cx.place(e, text, true))?;
+        }
+    }
+    Ok(())
 }
 
 /// What an expression's column is called: its function's name, or `expr`.

@@ -440,28 +440,19 @@ impl Session {
         Ok(columns)
     }
 
-    /// Binds the expression of a generated column. Answers the columns it is computed from.
-    pub(crate) fn generated_columns_used(
+    /// Binds what a column is computed by. Answers the columns it is computed from.
+    pub(crate) fn columns_computed_from(
         &mut self,
+        by: bind::Computed,
         text: &Expression,
         ty: Ty,
         column: &str,
         table: &TableDesc,
     ) -> Result<Vec<i16>> {
-        let expr = self.with_binder(|cx| bind::bind_generated(text, ty, column, table, cx))?;
-        Ok(columns_of(&expr))
-    }
-
-    /// Binds what a column is computed by when its type changes. Answers the columns it is computed from.
-    pub(crate) fn transform_columns_used(
-        &mut self,
-        text: &Expression,
-        ty: Ty,
-        column: &str,
-        table: &TableDesc,
-    ) -> Result<Vec<i16>> {
-        let expr = self.with_binder(|cx| bind::bind_transform(text, ty, column, table, cx))?;
-        Ok(columns_of(&expr))
+        let expr = self.with_binder(|cx| bind::bind_computed(by, text, ty, column, table, cx))?;
+        let mut columns = Vec::new();
+        bind::visit_columns(&expr, &mut |column| columns.push(column.column as i16 + 1));
+        Ok(columns)
     }
 
     /// The text form of a default that folds to a constant (`Some(None)` for NULL); `None` if it does not fold.
@@ -562,11 +553,4 @@ impl Environment {
         let value = types::parse_text(ty.oid, ty.typmod, text, &input)?;
         if ty.typmod < 0 { Ok(value) } else { types::apply_typmod(value, ty.oid, ty.typmod, false) }
     }
-}
-
-/// The numbers of the columns that an expression reads.
-fn columns_of(expr: &Expr) -> Vec<i16> {
-    let mut columns = Vec::new();
-    bind::visit_columns(expr, &mut |column| columns.push(column.column as i16 + 1));
-    columns
 }

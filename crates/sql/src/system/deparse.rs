@@ -96,19 +96,24 @@ pub fn generated_text(
     cx: &dyn EvalContext,
 ) -> String {
     if let Ok(Some(own)) = with_binder(cx, |binder| bind::bind_own_generated(expression, table, binder)) {
-        let whole = with_binder(cx, |binder| bind::bind_generated(expression, ty, "", table, binder));
+        let whole =
+            with_binder(cx, |binder| bind::bind_computed(bind::Computed::Generated, expression, ty, "", table, binder));
         let hidden = whole.map_or(0, |whole| hidden_casts(&whole, &own));
         let text = write_below(&own, hidden, Some(table), pretty, cx);
         return text.unwrap_or_else(|| plain_text(expression, Some(table), cx).into_owned());
     }
-    let bind_as = |ty| with_binder(cx, |binder| bind::bind_generated(expression, ty, "", table, binder));
+    let bind_as = |ty| {
+        with_binder(cx, |binder| bind::bind_computed(bind::Computed::Generated, expression, ty, "", table, binder))
+    };
     literal_text(&plain_text(expression, Some(table), cx), ty, bind_as, Some(table), pretty, cx)
 }
 
 /// The columns, by index, that the expression of a generated column reads.
 pub fn columns_used(expression: &Expression, ty: Ty, table: &TableDesc, cx: &dyn EvalContext) -> Vec<usize> {
     let mut used = Vec::new();
-    if let Ok(expr) = with_binder(cx, |binder| bind::bind_generated(expression, ty, "", table, binder)) {
+    if let Ok(expr) =
+        with_binder(cx, |binder| bind::bind_computed(bind::Computed::Generated, expression, ty, "", table, binder))
+    {
         bind::visit_columns(&expr, &mut |column| used.push(column.column));
     }
     used.sort_unstable();
