@@ -254,7 +254,7 @@ impl<F: Future> Strand<F> {
 
     /// Drops the copy of the waker. No worker has the state.
     fn forget_waker(&mut self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: it is called only before a worker gets the state and after it has given it back.
         let waker = unsafe { &mut *self.state.get() }.waker.take();
         if let (Some(waker), true) = (waker, std::mem::take(&mut self.is_counted)) {
             drop(ManuallyDrop::into_inner(waker));

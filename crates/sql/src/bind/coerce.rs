@@ -376,7 +376,7 @@ impl Binder<'_, '_> {
         }
         // A function that is given the modifier applies it.
         let typmod = if function.args.len() > 1 { typmod } else { -1 };
-        // What was not written has no place.
+        // An implicit cast has no position in the statement.
         let place = if explicit { at } else { -1 };
         let result = fold::call(self.cx, function, args, Ty { oid: function.ret, typmod }, place);
         Ok(match function.ret == to {

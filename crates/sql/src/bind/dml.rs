@@ -140,7 +140,7 @@ impl<'a> Binder<'a, '_> {
                 None => ColumnSource::Default(self.column_default(written.default_column(i))?),
             });
         }
-        // A value is tested before those of the columns behind it are computed; what is generated is when all others are.
+        // The value of a domain is tested before the values of later columns are computed. Generated columns are tested last.
         let columns = &table.desc.columns;
         let (later, at_once): (Vec<usize>, Vec<_>) =
             (0..columns.len()).partition(|&column| columns[column].generated.is_some());

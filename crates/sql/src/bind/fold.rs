@@ -145,8 +145,7 @@ fn is_text(ty: base::Oid) -> bool {
     [oid::TEXT, oid::VARCHAR, oid::BPCHAR].contains(&ty)
 }
 
-/// Whether a text says the same value of a type whatever the settings. Of a number with a fraction in binary they also say how it is
-/// written.
+/// Whether the input function of a type depends on no setting. The output of float4 and float8 depends on extra_float_digits.
 fn is_read_alike(ty: base::Oid) -> bool {
     [
         oid::INT2,

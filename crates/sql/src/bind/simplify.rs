@@ -73,16 +73,16 @@ impl Simplify<'_, '_> {
         if let Some(key) = key
             && let Expr::Const(_, ty) = *expr
         {
-            // What the planner tells from constants by its columns, and never evaluates.
+            // The planner recognizes a grouping expression by its columns. ELSE keeps them and is never evaluated.
             let branches = vec![(boolean(true), std::mem::replace(expr, Expr::Default))];
             *expr = Expr::Case { simple: false, branches, otherwise: Some(Box::new(key.clone())), ty };
         }
     }
 
     fn query(&self, value: &mut Query) {
-        // In a set without it a grouping expression is NULL, wherever it is written again: it stays one.
+        // In a grouping set without it a grouping expression is NULL, so it must not become a constant in the select list.
         let keys = if value.grouping_sets.is_empty() { Vec::new() } else { value.group_by.clone() };
-        // But not in HAVING and not in what an aggregate is given once.
+        // PostgreSQL does fold it in HAVING and in the direct arguments of ordered-set aggregates.
         let direct = value.aggs.iter_mut().flat_map(|call| &mut call.direct);
         direct.chain(&mut value.having).for_each(|expr| self.expr(expr));
         visit::query_parts_mut(value, &mut |expr| self.beside_keys(expr, &keys), &mut |query| self.query(query));

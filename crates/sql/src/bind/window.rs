@@ -305,7 +305,7 @@ impl<'a> Binder<'a, '_> {
 
     /// The type that an offset of a RANGE over values of another type has.
     fn range_type(&self, key: Oid, offset: Oid, at: i32) -> Result<Oid> {
-        // Operator classes are of the pseudo-type.
+        // The operator classes of enums and arrays have a pseudo-type as input type, which PostgreSQL names.
         let shown = match types::type_info(key).map(|info| info.category) {
             Some('E') => "anyenum".to_string(),
             Some('A') => "anyarray".to_string(),

@@ -169,7 +169,7 @@ fn free_name(taken: &[String], name: &str) -> String {
     std::iter::once(name.to_string()).chain(numbered).find(|n| !taken.contains(n)).unwrap_or_default()
 }
 
-/// Whether condition and expressions speak of what is there, which is looked at before what they are to index.
+/// Binds the condition and the expressions of an index: PostgreSQL reports their errors before it looks at the kind of the relation.
 fn check_words(cx: &mut Cx<'_>, stmt: &IndexStmt, table: &TableDesc, text: &IndexText<'_>) -> Result<()> {
     if stmt.whereClause.is_some() {
         let written = Expression::from(text.predicate);

@@ -153,7 +153,7 @@ pub(super) async fn change_owner(
     Ok(tag)
 }
 
-/// Values of an enum that tables keep by their labels, from before they were kept otherwise, are kept by what they are.
+/// Converts the values of columns added with a default of this enum that a table of an earlier version keeps by label.
 async fn keep_values(cx: &mut Cx<'_>, ty: Oid) -> Result<()> {
     let by_label = |column: &ColumnDesc| {
         column.missing.is_some() && column.missing_row.is_none() && crate::plan::enum_of(column.type_oid) == Some(ty)
