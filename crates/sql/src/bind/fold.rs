@@ -118,22 +118,21 @@ fn value_of_cast(value: &Datum, from: base::Oid, ty: Ty, kind: CastKind, explici
     match (kind, value) {
         (CastKind::Relabel | CastKind::Collate(_), _) => Some(Ok(types::relabelled(value.clone(), ty.oid))),
         (CastKind::Typmod, _) => Some(types::apply_typmod(value.clone(), ty.oid, ty.typmod, explicit)),
-        (CastKind::InOut, Datum::Text(text)) if from == oid::TEXT && is_read_alike(ty.oid) => {
+        (CastKind::InOut, value) => {
             let settings = OutputSettings::default();
             let input = InputContext { settings: &settings, now_micros: 0 };
-            Some(types::parse_text(ty.oid, ty.typmod, text, &input))
+            let read = |text: &str| types::parse_text(ty.oid, ty.typmod, text, &input);
+            match value {
+                Datum::Text(text) if from == oid::TEXT && is_read_alike(ty.oid) => Some(read(text)),
+                value if is_read_alike(from) && !is_float(from) && is_text(ty.oid) => {
+                    let mut bytes = Vec::new();
+                    let result = types::write_text(value.as_ref(), from, &settings, &mut bytes);
+                    Some(result.and_then(|()| read(&types::written(bytes))))
+                }
+                _ => None,
+            }
         }
-        (CastKind::InOut, value) if is_read_alike(from) && !is_float(from) && is_text(ty.oid) => {
-            let mut text = Vec::new();
-            let settings = OutputSettings::default();
-            let written = types::write_text(value.as_ref(), from, &settings, &mut text);
-            let input = InputContext { settings: &settings, now_micros: 0 };
-            Some(written.and_then(|()| {
-                let text = String::from_utf8(text).map_err(|_| Error::internal("text output is not UTF-8"))?;
-                types::parse_text(ty.oid, ty.typmod, &text, &input)
-            }))
-        }
-        (CastKind::InOut | CastKind::ArrayElements(_), _) => None,
+        (CastKind::ArrayElements(_), _) => None,
     }
 }
 
