@@ -79,12 +79,17 @@ fn by_oid(oid: u32) -> Option<&'static Collation> {
 
 /// A collation's name, as SQL writes it.
 pub(crate) fn name_of(oid: u32) -> Option<String> {
-    by_oid(oid).map(|collation| quote_name(collation.name))
+    plain_name(oid).map(quote_name)
+}
+
+/// The name of a collation, without quotes.
+pub(crate) fn plain_name(oid: u32) -> Option<&'static str> {
+    by_oid(oid).map(|collation| collation.name)
 }
 
 /// The name of a collation that `information_schema` shows: every one but the default.
 pub(crate) fn shown_name(oid: u32) -> Option<&'static str> {
-    by_oid(oid).filter(|collation| collation.oid != DEFAULT).map(|collation| collation.name)
+    plain_name(oid).filter(|_| oid != DEFAULT)
 }
 
 /// The collation of a type's values, 0 for a type that has none. Arrays have that of their elements.

@@ -26,6 +26,7 @@ impl IndexCompiler for Compiler {
     fn compile(&self, catalog: &Catalog, table: &TableDesc, index: &IndexDesc) -> Result<Arc<dyn IndexCode>> {
         let nobody = Nobody { settings: OutputSettings::default(), catalog: Arc::new(catalog.clone()) };
         let mut cx = BindContext::new(nobody.catalog(), nobody.identity(), &nobody, &[]);
+        cx.trusts_domains = true;
         let bound = bind::bind_index(index, table, &mut cx)?;
         let mut names = Attributes { columns: Vec::new() };
         let expressions = bound.expressions.iter().map(|e| compile(e, &mut names)).collect::<Result<_>>()?;

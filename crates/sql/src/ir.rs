@@ -693,6 +693,9 @@ pub enum CastKind {
     Relabel,
     /// Array elements one by one, each as `element`: a cast function or through text.
     ArrayElements(Option<&'static Function>),
+    /// Nothing: a call written by the name of its function, which is that of a cast or an operator. Only where an expression is
+    /// bound to be shown.
+    Called,
     /// COLLATE with the collation of this number; nothing happens.
     Collate(u32),
     /// Applies the target's type modifier (length, precision) to a value of the right type.

@@ -424,7 +424,12 @@ fn go_through_dumps(pair: &Pair, subject: &mut Subject, history: &[String], tall
     }
     let places = [(Oracle::shared().port(), Oracle::shared().fresh_database()), (subject.port(), subject.database())];
     let complaints = [0, 1].map(|at| run_script(&places[at], &dumps[at]));
-    if complaints[0] != complaints[1] {
+    // Of several keys that are there twice, which one is met first depends on how they are sorted.
+    let keys_apart = |text: &str| {
+        let lines = text.lines().map(|line| if line.ends_with(" is duplicated.") { "DETAIL:  a key" } else { line });
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    if keys_apart(&complaints[0]) != keys_apart(&complaints[1]) {
         let history = history.join(";\n");
         let [expected, actual] = complaints;
         tally.wrong.push(format!("{history};\n  PostgreSQL:\n{expected}\n  under test:\n{actual}"));

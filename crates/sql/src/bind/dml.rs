@@ -155,7 +155,7 @@ impl<'a> Binder<'a, '_> {
         let mut query = Query::default();
         let (returning, result) = self.returning(list.map(Vec::as_slice), &mut query)?;
         self.keep_system_columns(&mut rels);
-        let checks = self.checks(&table.desc, &known)?;
+        let checks = self.checks(&table.desc, &known, &|_| true)?;
         let generated = generated(&table.desc, self.cx)?;
         let (ctes, view_checks) = (Vec::new(), written.view_checks());
         let (columns, through) = (from, std::mem::replace(&mut self.through, around));
@@ -574,8 +574,14 @@ impl<'a> Binder<'a, '_> {
         }
     }
 
-    /// CHECK constraints over rel 0, and what domains demand of all columns but those whose values are `known` to be of them.
-    pub(super) fn checks(&mut self, desc: &TableDesc, known: &[usize]) -> Result<Vec<(String, Expr)>> {
+    /// CHECK constraints over rel 0, and what domains demand of all columns but those whose values are `known` to be of them, and of
+    /// what indexes compute, if one of their columns may change.
+    pub(super) fn checks(
+        &mut self,
+        desc: &TableDesc,
+        known: &[usize],
+        may_change: &dyn Fn(usize) -> bool,
+    ) -> Result<Vec<(String, Expr)>> {
         let mut out = super::domain::row_checks(desc, known, self.cx)?;
         for constraint in &desc.constraints {
             if let ConstraintKind::Check { expression } = &constraint.kind {
@@ -584,6 +590,7 @@ impl<'a> Binder<'a, '_> {
         }
         // PostgreSQL tests them in the order of their names.
         out.sort_by(|a, b| a.0.cmp(&b.0));
+        out.extend(super::domain::index_tests(desc, may_change, self.cx)?);
         Ok(out)
     }
 
@@ -875,13 +882,13 @@ impl<'a> Binder<'a, '_> {
         let around_domains = std::mem::take(&mut self.of_domain);
         let set = self.set_list(&update.targetList, &written)?;
         let mut known = std::mem::replace(&mut self.of_domain, around_domains);
-        let stays = |at: &usize| table.desc.columns[*at].generated.is_none() && !set.iter().any(|(set, _)| set == at);
-        known.extend((0..table.desc.columns.len()).filter(stays));
+        let stays = |at: usize| table.desc.columns[at].generated.is_none() && !set.iter().any(|(set, _)| *set == at);
+        known.extend((0..table.desc.columns.len()).filter(|at| stays(*at)));
         self.which_rows(update.whereClause.as_ref(), &written, &mut query)?;
         let list = update.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
         query.rels = std::mem::take(&mut self.scope().rels);
-        let checks = self.checks(&table.desc, &known)?;
+        let checks = self.checks(&table.desc, &known, &|at| !stays(at))?;
         let generated = generated(&table.desc, self.cx)?;
         let view_checks = written.view_checks();
         let through = std::mem::replace(&mut self.through, around);

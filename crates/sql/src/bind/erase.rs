@@ -70,7 +70,7 @@ fn each(expr: &mut Expr) {
         | Expr::Default => {}
     }
     // What only took a domain off is nothing now, nor is COLLATE.
-    if let Expr::Cast { arg, ty, kind: CastKind::Relabel | CastKind::Collate(_), .. } = expr
+    if let Expr::Cast { arg, ty, kind: CastKind::Relabel | CastKind::Collate(_) | CastKind::Called, .. } = expr
         && arg.ty() == *ty
     {
         *expr = std::mem::replace(&mut **arg, Expr::Default);

@@ -116,7 +116,9 @@ fn value_of_cast(value: &Datum, from: base::Oid, ty: Ty, kind: CastKind, explici
         return Some(Ok(Datum::Null));
     }
     match (kind, value) {
-        (CastKind::Relabel | CastKind::Collate(_), _) => Some(Ok(types::relabelled(value.clone(), ty.oid))),
+        (CastKind::Relabel | CastKind::Collate(_) | CastKind::Called, _) => {
+            Some(Ok(types::relabelled(value.clone(), ty.oid)))
+        }
         (CastKind::Typmod, _) => Some(types::apply_typmod(value.clone(), ty.oid, ty.typmod, explicit)),
         (CastKind::InOut, value) => {
             let settings = OutputSettings::default();

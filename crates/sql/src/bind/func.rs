@@ -11,7 +11,7 @@ use super::scope::Place;
 use super::visit::{aggregate_parts_mut, same_aggregate, shift_levels, walk};
 use super::{Binder, Located, fold, types as type_names};
 use crate::functions::{self, Aggregate, CastContext, Function, SetFunction, extensions};
-use crate::ir::{AggCall, Expr, Ty};
+use crate::ir::{AggCall, CastKind, Expr, Ty};
 
 /// Anything that a call can mean.
 #[derive(Clone, Copy)]
@@ -410,7 +410,15 @@ impl<'a> Binder<'a, '_> {
             let names_domains = function.name == "pg_typeof";
             args.insert(0, type_list(&args, if names_domains { |ty| ty } else { held_type }));
         }
-        Ok(fold::call(self.cx, function, args, ty, call.location))
+        let shown_by_name = self.cx.keeps_calls && functions::has_two_forms(function, args.len(), ty.oid);
+        let expr = fold::call(self.cx, function, args, ty, call.location);
+        Ok(match shown_by_name {
+            true => {
+                let (arg, kind) = (Box::new(expr), CastKind::Called);
+                Expr::Cast { arg, ty, kind, explicit: true, location: call.location }
+            }
+            false => expr,
+        })
     }
 
     /// `f(…, VARIADIC array)` of a function that takes anything.

@@ -64,7 +64,7 @@ impl<'a> Binder<'a, '_> {
             actions.push(MergeAction { matched, condition, kind });
         }
         query.rels = std::mem::take(&mut self.scope().rels);
-        let checks = self.checks(&table.desc, &[])?;
+        let checks = self.checks(&table.desc, &[], &|_| true)?;
         let generated = generated(&table.desc, self.cx)?;
         let merge = Merge { table, query, on, actions, checks, generated };
         let statement = self.finish_statement(Statement::Merge(Box::new(merge)))?;

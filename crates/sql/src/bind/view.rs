@@ -70,20 +70,19 @@ fn base_column(expr: &Expr, width: usize) -> Option<usize> {
     }
 }
 
-/// Binds the query of a view that is being defined. Answers it with what is kept of the view but for its text.
+/// Binds the query of a view that is being defined. Answers it with what is kept of the view but for its text. Views that it
+/// reads are relations here: what they are over is their business, and one that cannot be expanded can be named.
 pub(super) fn define(select: &SelectStmt, sql: &str, cx: &mut BindContext<'_>) -> Result<(Query, ViewDesc)> {
+    // As it is written: a constant says nothing of the columns and domains that it was folded from.
+    cx.keeps_calls = true;
     let mut binder = Binder::new(cx, sql);
-    binder.params_forbidden = true;
-    binder.seen = Some(Vec::new());
+    (binder.params_forbidden, binder.shows) = (true, true);
+    (binder.seen, binder.keys) = (Some(Vec::new()), Some(Vec::new()));
     binder.depth_max = super::expr::depth_max(true);
     let query = binder.subquery(select, true)?.query;
     let mut seen = binder.seen.take().unwrap_or_default();
-    // What a view below is over is that view's business.
-    let mut binder = Binder::new(cx, sql);
-    (binder.params_forbidden, binder.shows, binder.keys) = (true, true, Some(Vec::new()));
-    let own = binder.subquery(select, true)?.query;
     let keys = binder.keys.take().unwrap_or_default();
-    note_used(&own, &mut seen);
+    note_used(&query, &mut seen);
     Ok((query, view_of(cx.identity.search_path.clone(), seen, keys)))
 }
 

@@ -118,7 +118,13 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
         collations,
         ..IndexDesc::new(cx.allocate(), table.schema, index_name, table.oid, keys)
     };
-    cx.put(CatalogObject::Index(index.clone())).await?;
+    // As it is kept, it says what it speaks of.
+    let mut kept = CatalogObject::Index(index.clone());
+    cx.session.keep_references(&mut kept)?;
+    if let CatalogObject::Index(kept) = &kept {
+        super::constraint::test_domains(cx, &table, kept).await?;
+    }
+    cx.put(kept).await?;
     Ok(Some(index))
 }
 
@@ -238,8 +244,13 @@ fn expression_of(
         return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
     }
     let (type_oid, catalog) = (bound.ty().oid, cx.catalog());
+    // What is folded to a constant says nothing of the domains that it went through.
+    let said = cx.session.bind_stored(|binder| {
+        binder.keeps_calls = true;
+        bind_index_expression(&text, table, binder)
+    })?;
     let place = collation::Place { catalog: &catalog, sql, columns: collation::Columns::Table(table) };
-    let collation = collation::of_expression(&bound, place)?;
+    let collation = collation::of_expression(&said, place)?;
     let collation = collation
         .ok_or_else(|| collation::indeterminate("could not determine which collation to use for index expression"))?;
     let collation = (collation != collation::of_type(&catalog, type_oid)).then_some(collation);

@@ -76,10 +76,10 @@ pub(super) async fn rewrite_table(
     table.storage += 1;
     let oid = table.oid;
     let indexes: Vec<_> = cx.catalog().indexes(oid).cloned().collect();
-    cx.put(CatalogObject::Table(table)).await?;
-    for index in indexes {
+    cx.put(CatalogObject::Table(table.clone())).await?;
+    for index in &indexes {
         // Indexes of fresh storage start empty and fill with the inserts below.
-        cx.put(CatalogObject::Index(index)).await?;
+        cx.put(CatalogObject::Index(index.clone())).await?;
     }
     cx.txn().begin_command();
     let target = cx.txn().open_table(oid)?;
@@ -104,6 +104,9 @@ pub(super) async fn rewrite_table(
         while let Step::Wait(wait) = cx.txn().prove_unique(&target, index, row).map_err(not_built)? {
             cx.session.wait_in_transaction(wait).await?;
         }
+    }
+    for index in &indexes {
+        super::constraint::test_domains(cx, &table, index).await?;
     }
     Ok(())
 }

@@ -332,8 +332,9 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
     }
     // The default of a domain below is taken over as it is now.
     if let (false, Some(TypeKind::Domain(below))) = (said, cx.catalog().user_type(ty.oid).map(|below| &below.kind)) {
-        // NULL is none, unless it had to become one of a domain.
-        let is_none = |default: &Expression| default.is_null() && !types::user::is_domain(below.base);
+        // NULL is none, unless it had to become one of a domain or of a length.
+        let is_plain = below.typmod < 0 && !types::user::is_domain(below.base);
+        let is_none = |default: &Expression| default.is_null() && is_plain;
         domain.default = below.default.clone().filter(|default| !is_none(default));
     }
     // As in PostgreSQL the type of arrays comes first.

@@ -210,6 +210,13 @@ fn check_replaced(cx: &mut Cx<'_>, old: &TableDesc, new: &mut TableDesc) -> Resu
             let name = &before.name;
             return refuse(format!("cannot change data type of view column \"{name}\" from {from} to {to}"));
         }
+        let catalog = cx.catalog();
+        let [from, to] = [before, &*after].map(|column| collation::of_column(&catalog, column));
+        if from != to {
+            let [from, to] = [from, to].map(|of| collation::plain_name(of).unwrap_or_default());
+            let name = &before.name;
+            return refuse(format!("cannot change collation of view column \"{name}\" from \"{from}\" to \"{to}\""));
+        }
         after.default = before.default.clone();
     }
     Ok(())

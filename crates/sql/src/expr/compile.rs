@@ -78,7 +78,7 @@ pub(crate) fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
         Expr::Cast { arg, ty, kind, explicit, .. } => {
             let from = arg.ty().oid;
             let code = compile(arg, names)?;
-            if matches!(kind, CastKind::Relabel | CastKind::Collate(_)) && ty.oid != oid::INET {
+            if matches!(kind, CastKind::Relabel | CastKind::Collate(_) | CastKind::Called) && ty.oid != oid::INET {
                 return Ok(code);
             }
             Code::Cast { arg: Box::new(code), from, to: ty.oid, typmod: ty.typmod, kind: *kind, explicit: *explicit }

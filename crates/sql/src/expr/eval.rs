@@ -489,7 +489,7 @@ fn cast(
     cx: &dyn EvalContext,
 ) -> Result<Datum> {
     match kind {
-        CastKind::Relabel | CastKind::Collate(_) => Ok(types::relabelled(value, to)),
+        CastKind::Relabel | CastKind::Collate(_) | CastKind::Called => Ok(types::relabelled(value, to)),
         CastKind::Typmod => match (types::oid::element_of(to), value) {
             (Some(element), Datum::Array(array)) => {
                 let convert = |v: &Datum| match v {

@@ -45,7 +45,8 @@ pub use aggregates::{GROUPING, hypothetical_named};
 pub use entry::{argument_names, argument_names_of, set_defaults, wants_types};
 pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
-    function_by_oid, functions_named, operators_named, set_functions_named,
+    function_by_oid, functions_named, has_two_forms, is_of_cast, key_word, operator_of, operators_named,
+    set_functions_named,
 };
 pub use windows::{WindowFunction, window_callee_name, window_functions_named};
 pub use words::in_words;

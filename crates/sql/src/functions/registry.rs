@@ -118,6 +118,46 @@ pub fn cast(source: Oid, target: Oid) -> Option<&'static CastEntry> {
     REGISTRY.casts.get(&(source, target)).copied()
 }
 
+/// Whether a function is that of a cast to a type.
+pub fn is_of_cast(function: &Function, target: Oid) -> bool {
+    let entry = function.args.first().and_then(|source| cast(*source, target));
+    entry.is_some_and(|entry| entry.function == Some(function.name))
+}
+
+/// The operator that a function of one argument or of two stands behind.
+pub fn operator_of(function: &Function, args: usize) -> Option<&'static str> {
+    let of = |o: &&Operator| {
+        let types: &[Oid] = if args == 2 { &[o.left, o.right] } else { &[o.right] };
+        o.left.is_valid() == (args == 2)
+            && o.function == function.name
+            && self::function(o.function, types).is_some_and(|f| std::ptr::eq(f, function))
+    };
+    all_operators().iter().find(of).map(|o| o.name)
+}
+
+/// How the grammar spells a function that it has a key word for.
+pub fn key_word(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "current_date" => "CURRENT_DATE",
+        "current_time" => "CURRENT_TIME",
+        "current_timestamp" => "CURRENT_TIMESTAMP",
+        "localtime" => "LOCALTIME",
+        "localtimestamp" => "LOCALTIMESTAMP",
+        "current_user" => "CURRENT_USER",
+        "session_user" => "SESSION_USER",
+        "current_role" => "CURRENT_ROLE",
+        "user" => "USER",
+        "current_catalog" => "CURRENT_CATALOG",
+        "current_schema" => "CURRENT_SCHEMA",
+        _ => return None,
+    })
+}
+
+/// Whether a function can stand for a cast, an operator or a key word, so that a call by its name is kept as such.
+pub fn has_two_forms(function: &Function, args: usize, target: Oid) -> bool {
+    is_of_cast(function, target) || operator_of(function, args).is_some() || key_word(function.name).is_some()
+}
+
 /// Aggregates of a name.
 pub fn aggregates_named(name: &str) -> &'static [&'static Aggregate] {
     REGISTRY.aggregates.get(name).map_or(&[], Vec::as_slice)

@@ -320,11 +320,16 @@ fn relabel(expr: Expr, ty: Oid) -> Expr {
     Expr::Cast { arg: Box::new(expr), ty: Ty::of(ty), kind: CastKind::Relabel, explicit: false, location: -1 }
 }
 
+/// Whether an operator's operand takes what a column holds as it is.
+fn takes(operand: Oid, column: Oid) -> bool {
+    stored_alike(column, operand) || (operand == oid::ANYARRAY && oid::element_of(column).is_some())
+}
+
 /// `left = right` for the column types of a foreign key.
 fn equal(left: Expr, right: Expr) -> Result<Expr> {
     let (l, r) = (left.ty().oid, right.ty().oid);
     let found = bind::equality_operator(l, r)
-        .filter(|o| stored_alike(l, o.left) && stored_alike(r, o.right))
+        .filter(|o| takes(o.left, l) && takes(o.right, r))
         .and_then(|o| functions::function(o.function, &[o.left, o.right]).map(|f| (o, f)));
     let Some((operator, function)) = found else {
         return Err(Error::unsupported(format!(
@@ -337,9 +342,18 @@ fn equal(left: Expr, right: Expr) -> Result<Expr> {
     Ok(Expr::Call { function, args, ty: Ty::of(oid::BOOL), location: -1 })
 }
 
-fn stored_alike(column: Oid, operand: Oid) -> bool {
-    let array = operand == oid::ANYARRAY && oid::element_of(column).is_some();
-    column == operand || array || (column == oid::VARCHAR && operand == oid::TEXT)
+/// Whether values of two types are stored alike, so that an index over one finds values of the other. Domains are what they
+/// are over here.
+pub(crate) fn stored_alike(a: Oid, b: Oid) -> bool {
+    const FAMILIES: [&[Oid]; 4] = [
+        &[oid::INT2, oid::INT4, oid::INT8],
+        &[oid::TEXT, oid::VARCHAR],
+        &[oid::INET, oid::CIDR],
+        &[oid::BIT, oid::VARBIT],
+    ];
+    a == b
+        || FAMILIES.iter().any(|family| family.contains(&a) && family.contains(&b))
+        || (oid::is_oid_like(a) && oid::is_oid_like(b))
 }
 
 /// A value of the parent's column as a value of the child's.

@@ -23,7 +23,7 @@ pub(super) fn is_leaky(expr: &Expr) -> bool {
         Expr::Const(..) | Expr::Param(..) | Expr::Column(_) | Expr::WholeRow { .. } => false,
         Expr::Call { function, args, .. } => (!function.leakproof && reads_columns(expr)) || any(args),
         Expr::Cast { arg, kind, .. } => match kind {
-            CastKind::Relabel | CastKind::Collate(_) => is_leaky(arg),
+            CastKind::Relabel | CastKind::Collate(_) | CastKind::Called => is_leaky(arg),
             // Texts that mean no value, arrays of them, values that are too long.
             CastKind::InOut | CastKind::ArrayElements(_) | CastKind::Typmod => reads_columns(arg) || is_leaky(arg),
         },

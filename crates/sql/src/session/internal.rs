@@ -494,15 +494,21 @@ impl Session {
         if foreign == key || FAMILIES.iter().any(|family| family.contains(&foreign) && family.contains(&key)) {
             return bind::equality_operator(foreign, key).is_some();
         }
-        bind::can_cast(foreign, key, CastContext::Implicit) && bind::equality_operator(foreign, key).is_some()
+        // What the operator class of an index over the key takes.
+        let input = match key {
+            types::oid::CIDR => types::oid::INET,
+            types::oid::VARCHAR => types::oid::TEXT,
+            _ if types::oid::element_of(key).is_some() => return false,
+            _ if types::oid::is_oid_like(key) => types::oid::OID,
+            _ => key,
+        };
+        bind::can_cast(foreign, input, CastContext::Implicit) && bind::equality_operator(input, input).is_some()
     }
 
     /// Whether an index over one of two types finds values of the other.
     pub(crate) fn stored_alike(&self, foreign: Oid, key: Oid) -> bool {
-        use types::oid::{INT2, INT4, INT8, TEXT, VARCHAR};
         let [foreign, key] = [foreign, key].map(|ty| types::user::base_type(ty, -1).0);
-        let both = |alike: &[Oid]| alike.contains(&foreign) && alike.contains(&key);
-        foreign == key || both(&[INT2, INT4, INT8]) || both(&[TEXT, VARCHAR])
+        crate::plan::stored_alike(foreign, key)
     }
 
     /// The type that a default has by itself; `None` for a literal, which takes any.

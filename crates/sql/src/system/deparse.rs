@@ -53,6 +53,7 @@ fn hidden_casts(whole: &Expr, own: &Expr) -> usize {
     let (mut at, mut count) = (bind::under_domain(whole), 0);
     while !bind::same(at, own) {
         let below = match at {
+            Expr::Cast { kind: CastKind::Called, .. } => return 0,
             Expr::Cast { arg, .. } => bind::under_domain(arg),
             Expr::Call { function, args, ty, .. } => match cast_argument(function, args, *ty) {
                 Some(arg) => bind::under_domain(arg),
@@ -139,9 +140,11 @@ pub fn index_text(
     let Some(expr) = index_part(expression, condition, table, cx) else { return (text.into_owned(), true) };
     let is_call = match &expr {
         Expr::Call { function, args, ty, .. } => {
-            operator_of(function, args.len()).is_none() && cast_argument(function, args, *ty).is_none()
+            functions::operator_of(function, args.len()).is_none() && cast_argument(function, args, *ty).is_none()
         }
-        Expr::Coalesce(..) | Expr::NullIf { .. } | Expr::MinMax { .. } => true,
+        Expr::Cast { kind: CastKind::Called, .. } | Expr::Coalesce(..) | Expr::NullIf { .. } | Expr::MinMax { .. } => {
+            true
+        }
         _ => false,
     };
     (write(&expr, Some(table), pretty, cx).unwrap_or_else(|| text.into_owned()), !is_call)
@@ -215,6 +218,7 @@ fn without_implicit(expr: &Expr) -> &Expr {
 /// A value of a comparison below the casts that were not written.
 fn as_written(expr: &Expr) -> &Expr {
     match expr {
+        Expr::Cast { kind: CastKind::Called, .. } => expr,
         Expr::Cast { arg, explicit: false, .. } => as_written(arg),
         Expr::Call { function, args, ty, location: -1 } => cast_argument(function, args, *ty).map_or(expr, as_written),
         expr => expr,
@@ -274,30 +278,17 @@ pub(super) struct Writer<'a> {
     pub(super) names_shown: bool,
 }
 
-/// The operator that a function stands behind.
-pub(super) fn operator_of(function: &'static Function, args: usize) -> Option<&'static str> {
-    functions::all_operators()
-        .iter()
-        .filter(|o| o.left.is_valid() == (args == 2))
-        .filter(|o| o.function == function.name)
-        .find(|o| {
-            let types: &[base::Oid] = if args == 2 { &[o.left, o.right] } else { &[o.right] };
-            functions::function(o.function, types).is_some_and(|f| std::ptr::eq(f, function))
-        })
-        .map(|o| o.name)
-}
-
 /// What a call casts from, if it is the function of a cast.
 fn cast_argument<'e>(function: &'static Function, args: &'e [Expr], ty: Ty) -> Option<&'e Expr> {
     let first = args.first()?;
     let extra_are_constant = args[1..].iter().all(|a| matches!(a, Expr::Const(..)));
-    let entry = functions::cast(*function.args.first()?, ty.oid)?;
-    (extra_are_constant && entry.function == Some(function.name)).then_some(first)
+    (extra_are_constant && functions::is_of_cast(function, ty.oid)).then_some(first)
 }
 
 /// An expression below the casts around it.
 pub(super) fn without_casts(expr: &Expr) -> &Expr {
     match expr {
+        Expr::Cast { kind: CastKind::Called, .. } => expr,
         Expr::Cast { arg, .. } => without_casts(arg),
         Expr::Call { function, args, ty, .. } => match cast_argument(function, args, *ty) {
             Some(arg) => without_casts(arg),
@@ -305,24 +296,6 @@ pub(super) fn without_casts(expr: &Expr) -> &Expr {
         },
         expr => expr,
     }
-}
-
-/// Functions that the grammar spells as key words.
-fn key_word(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "current_date" => "CURRENT_DATE",
-        "current_time" => "CURRENT_TIME",
-        "current_timestamp" => "CURRENT_TIMESTAMP",
-        "localtime" => "LOCALTIME",
-        "localtimestamp" => "LOCALTIMESTAMP",
-        "current_user" => "CURRENT_USER",
-        "session_user" => "SESSION_USER",
-        "current_role" => "CURRENT_ROLE",
-        "user" => "USER",
-        "current_catalog" => "CURRENT_CATALOG",
-        "current_schema" => "CURRENT_SCHEMA",
-        _ => return None,
-    })
 }
 
 fn type_name(ty: Ty, cx: &dyn EvalContext) -> String {
@@ -366,6 +339,13 @@ impl<'a> Writer<'a> {
             Expr::Cast { arg, ty: Ty { oid: oid::BOOL, .. }, kind: CastKind::Relabel, explicit: false, .. } => {
                 self.expr(arg)
             }
+            Expr::Cast { arg, kind: CastKind::Called, .. } => match &**arg {
+                Expr::Call { function, args, .. } if functions::key_word(function.name).is_some() => {
+                    self.listed(&format!("\"{}\"(", function.name), args, ")")
+                }
+                Expr::Call { function, args, .. } => self.call_by_name(function, self.without_defaults(function, args)),
+                arg => self.expr(arg),
+            },
             Expr::Cast { arg, kind: CastKind::Collate(collation), .. } => {
                 let name = crate::collation::name_of(*collation).unwrap_or_default();
                 self.wrapped(|w| w.part(arg, Around::Other) && w.word(" COLLATE ") && w.word(&name))
@@ -482,8 +462,9 @@ impl<'a> Writer<'a> {
             | Expr::Row(..)
             | Expr::Subscript { .. } => true,
             Expr::Cast { kind: CastKind::Collate(_), .. } => false,
+            Expr::Cast { kind: CastKind::Called, .. } => true,
             Expr::Cast { arg, .. } => self.is_simple(bind::under_domain(arg), Around::Cast),
-            Expr::Call { function, args, .. } => match operator_of(function, args.len()) {
+            Expr::Call { function, args, .. } => match functions::operator_of(function, args.len()) {
                 None => true,
                 Some(operator) => match around {
                     Around::Operator(outer, is_left) => {
@@ -522,7 +503,7 @@ impl<'a> Writer<'a> {
 
     fn call(&mut self, function: &'static Function, args: &[Expr], ty: Ty) -> bool {
         let args = self.without_defaults(function, args);
-        if let Some(operator) = operator_of(function, args.len()) {
+        if let Some(operator) = functions::operator_of(function, args.len()) {
             return match args {
                 [left, right] => self.wrapped(|w| {
                     w.part(left, Around::Operator(operator, true))
@@ -540,6 +521,10 @@ impl<'a> Writer<'a> {
         if let Some(arg) = cast_argument(function, args, ty) {
             return self.cast(arg, ty);
         }
+        self.call_by_name(function, args)
+    }
+
+    fn call_by_name(&mut self, function: &'static Function, args: &[Expr]) -> bool {
         if function.name == "array slice" {
             return self.slice(args);
         }
@@ -547,7 +532,7 @@ impl<'a> Writer<'a> {
             // No statement can write it.
             return false;
         }
-        if let Some(word) = key_word(function.name) {
+        if let Some(word) = functions::key_word(function.name) {
             self.out.push_str(word);
             return match args {
                 [] => true,
@@ -575,7 +560,7 @@ impl<'a> Writer<'a> {
                     && self.word("))")
             }
             // The text form of what has a name in the catalog is a cast.
-            ("regout", [arg]) => self.cast(arg, ty),
+            ("regout", [arg]) => self.cast(arg, Ty::of(oid::TEXT)),
             ("variadic call", [Expr::Const(Datum::Int8(oid), _), _, args @ ..]) => self.variadic(*oid, args),
             _ => self.listed(&format!("{}(", extensions::name_for(self.cx, function)), args, ")"),
         }
@@ -713,6 +698,7 @@ impl<'a> Writer<'a> {
     /// What a length applies to, below the cast to the same type that came with it.
     fn below_same_cast<'e>(&self, expr: &'e Expr, to: Ty) -> &'e Expr {
         match expr {
+            Expr::Cast { kind: CastKind::Called, .. } => expr,
             Expr::Cast { arg, ty, .. } if ty.oid == to.oid => arg,
             Expr::Call { function, args, ty, .. } if ty.oid == to.oid => {
                 cast_argument(function, args, *ty).unwrap_or(expr)
@@ -849,7 +835,7 @@ impl<'a> Writer<'a> {
     /// `simple`: the conditions compare an operand, which is written once.
     fn case(&mut self, simple: bool, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, ty: Ty) -> bool {
         let compared = |(when, _): &'_ (Expr, Expr)| match when {
-            Expr::Call { function, args, .. } if args.len() == 2 => operator_of(function, 2).is_some(),
+            Expr::Call { function, args, .. } if args.len() == 2 => functions::operator_of(function, 2).is_some(),
             _ => false,
         };
         let simple = simple && branches.iter().all(compared);
@@ -891,7 +877,7 @@ impl<'a> Writer<'a> {
     }
 
     fn any_all(&mut self, all: bool, function: &'static Function, left: &Expr, right: &AnyAllSource) -> bool {
-        let Some(operator) = operator_of(function, 2) else { return false };
+        let Some(operator) = functions::operator_of(function, 2) else { return false };
         self.wrapped(|w| {
             w.part(left, Around::Operator(operator, true))
                 && w.word(" ")

@@ -4,9 +4,10 @@
 //! finds the relations.
 
 use crate::ddl::quote_name;
-use crate::ir::{Body, Column, Expr, From, JoinKind, Query, Rel, RelKind, SetOp, SubqueryKind, Target};
+use crate::functions;
+use crate::ir::{Body, CastKind, Column, Expr, From, JoinKind, Query, Rel, RelKind, SetOp, SubqueryKind, Target};
 
-use super::deparse::{Around, Writer, operator_of, without_casts};
+use super::deparse::{Around, Writer, without_casts};
 
 /// How much deeper a query's lines are than those of the query around it.
 pub(super) const STEP: usize = 8;
@@ -221,7 +222,10 @@ impl<'a> Writer<'a> {
         }
         let bare = matches!(expr, Expr::Column(_)) || !self.pretty;
         if bare || matches!(expr, Expr::Agg { .. }) {
-            let call = matches!(expr, Expr::Call { function, args, .. } if operator_of(function, args.len()).is_none());
+            let call = match expr {
+                Expr::Call { function, args, .. } => functions::operator_of(function, args.len()).is_none(),
+                expr => matches!(expr, Expr::Cast { kind: CastKind::Called, .. }),
+            };
             if matches!(expr, Expr::Column(_)) || !call {
                 return self.expr(expr);
             }
@@ -386,7 +390,13 @@ impl<'a> Writer<'a> {
             Some(filter) => self.word(") FILTER (WHERE ") && self.expr(filter),
         };
         let head = called && args && filter && self.word(") OVER (");
-        let parts = call.partition.is_empty() || self.listed("PARTITION BY ", &call.partition, "");
+        let parts = call.partition.is_empty()
+            || self.word("PARTITION BY ")
+                && call
+                    .partition
+                    .iter()
+                    .enumerate()
+                    .all(|(i, expr)| (i == 0 || self.word(", ")) && self.sort_expr(expr));
         let space = call.partition.is_empty() || call.order.is_empty() || self.word(" ");
         let order = call.order.is_empty()
             || self.word("ORDER BY ")
@@ -469,12 +479,12 @@ impl<'a> Writer<'a> {
             SubqueryKind::Array => self.word("ARRAY") && self.inner(query, false),
             SubqueryKind::Any { left, functions } | SubqueryKind::All { left, functions } => {
                 if left.len() > 1 {
-                    let is_equal = functions.iter().all(|function| operator_of(function, 2) == Some("="));
+                    let is_equal = functions.iter().all(|function| functions::operator_of(function, 2) == Some("="));
                     let is_in = is_equal && matches!(kind, SubqueryKind::Any { .. });
                     return is_in && self.listed("((", left, ") IN ") && self.inner(query, false) && self.word(")");
                 }
                 let ([left], [function]) = (left.as_slice(), functions.as_slice()) else { return false };
-                let Some(operator) = operator_of(function, 2) else { return false };
+                let Some(operator) = functions::operator_of(function, 2) else { return false };
                 let all = matches!(kind, SubqueryKind::All { .. });
                 let word = match (operator, all) {
                     ("=", false) => " IN ".to_string(),

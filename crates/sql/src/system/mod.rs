@@ -53,6 +53,7 @@ pub use deparse::{
 pub(crate) use descriptions::comment;
 pub(crate) use extensions::is_always_there;
 pub(crate) use procedures::{function_arguments, function_name, functions_named};
+pub(crate) use relations::column_of_node;
 
 /// A relation computed from the catalog.
 pub struct SystemRelation {

@@ -475,6 +475,16 @@ pub(super) fn shown_default(column: &ColumnDesc) -> Option<&Expression> {
     default.or(column.generated.as_ref())
 }
 
+/// What `pg_attrdef.adbin` has of a default: its text, and its column, since what a text means depends on the column's type.
+fn default_node(column: i16, text: &str) -> String {
+    format!("{{DEFAULT :column {column} :text {text}}}")
+}
+
+/// The column whose default a value of `pg_attrdef.adbin` is.
+pub(crate) fn column_of_node(node: &str) -> Option<i16> {
+    node.strip_prefix("{DEFAULT :column ")?.split(' ').next()?.parse().ok()
+}
+
 pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
@@ -487,7 +497,10 @@ pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                         ("oid", oid(super::depend::default_oid(table.oid, column))),
                         ("adrelid", oid(table.oid)),
                         ("adnum", Datum::Int2(column.number)),
-                        ("adbin", text(crate::stored::text(default, &catalog, Some(&table)))),
+                        (
+                            "adbin",
+                            text(default_node(column.number, &crate::stored::text(default, &catalog, Some(&table)))),
+                        ),
                     ],
                 ));
             }

@@ -219,14 +219,17 @@ impl Writer<'_> {
             let label = self.pick(&["'extra'", "'more'", "'low'", "'b c'"]);
             return Some(format!("ALTER TYPE {name} ADD VALUE {label}{near}"));
         }
-        // A condition that speaks of its own domain has no end.
+        // A condition that speaks of its own domain has no end, nor does PostgreSQL's search for what a domain is over if its default does.
         let mut others = self.schema.clone();
         others.types.retain(|made| !made.domain);
         let value = vec![("VALUE".to_owned(), made.full(), made.family)];
         let condition = Writer { random: self.random, schema: &others }.condition(&value, 1);
         Some(match self.below(6) {
             0 => format!("ALTER DOMAIN {name} DROP DEFAULT"),
-            1 => format!("ALTER DOMAIN {name} SET DEFAULT {}", self.default(made.family, &made.full())),
+            1 => format!(
+                "ALTER DOMAIN {name} SET DEFAULT {}",
+                Writer { random: self.random, schema: &others }.default(made.family, &made.full())
+            ),
             2 | 3 => {
                 let named = if self.one_in(2) { format!("CONSTRAINT {} ", self.name("k")) } else { String::new() };
                 let valid = self.pick(&["", "", " NOT VALID"]);

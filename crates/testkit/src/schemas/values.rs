@@ -294,6 +294,10 @@ impl Writer<'_> {
                 if self.one_in(2) { label } else { format!("{label}::{ty}") }
             }
             _ if family != Family::Other && self.one_in(8) => "NULL".to_owned(),
+            // A literal takes the column's type: the same text stands for other values in other columns.
+            Family::Number | Family::Text if self.random.aside().below(6) == 0 => {
+                self.pick(&["'1'", "'2'", "' 1'"]).to_owned()
+            }
             Family::Text if self.one_in(4) => "current_user".to_owned(),
             Family::Date if self.one_in(4) => "current_date".to_owned(),
             _ => self.value(&Names::new(), family, 2),

@@ -174,18 +174,16 @@ pub(super) fn get_expr(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (text, catalog) = (text_of(args, 0)?, cx.catalog());
     let pretty = matches!(args.get(2), Some(Datum::Bool(true)));
     let Some(table) = catalog.table(oid_of(args, 1)?) else { return Ok(args[0].clone()) };
+    let column = system::column_of_node(text).and_then(|number| table.live_columns().find(|c| c.number == number));
+    if let Some(column) = column {
+        let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
+        return Ok(match (&column.default, &column.generated) {
+            (Some(default), _) => Datum::from(system::default_text(default, ty, pretty, cx)),
+            (None, Some(generated)) => Datum::from(system::generated_text(generated, ty, table, pretty, cx)),
+            (None, None) => Datum::Null,
+        });
+    }
     let is_it = |expression: &Expression| crate::stored::text(expression, &catalog, Some(table)) == text;
-    if let Some((column, text)) = table.live_columns().find_map(|c| Some((c, c.default.as_ref().filter(|e| is_it(e))?)))
-    {
-        let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
-        return Ok(Datum::from(system::default_text(text, ty, pretty, cx)));
-    }
-    if let Some((column, text)) =
-        table.live_columns().find_map(|c| Some((c, c.generated.as_ref().filter(|e| is_it(e))?)))
-    {
-        let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
-        return Ok(Datum::from(system::generated_text(text, ty, table, pretty, cx)));
-    }
     let check = table.constraints.iter().find_map(|c| match &c.kind {
         engine_api::ConstraintKind::Check { expression } if is_it(expression) => Some(expression),
         _ => None,

@@ -41,7 +41,7 @@ pub(in crate::plan) fn show(expr: &Expr, rels: &[Rel]) -> String {
             Some(rel) => rel.column_name(c.column).to_string(),
             None => "?".to_string(),
         },
-        Expr::Call { function, args, .. } => match (operator_of(function), args.as_slice()) {
+        Expr::Call { function, args, .. } => match (functions::operator_of(function, args.len()), args.as_slice()) {
             (Some(name), [left, right]) => format!("({} {name} {})", show(left, rels), show(right, rels)),
             _ => format!("{}({})", function.name, list(args, rels, ", ")),
         },
@@ -98,7 +98,7 @@ pub(in crate::plan) fn show(expr: &Expr, rels: &[Rel]) -> String {
                 AnyAllSource::List(items) => format!("{{{}}}", list(items, rels, ",")),
                 AnyAllSource::Array(array) => show(array, rels),
             };
-            let (name, word) = (operator_of(function).unwrap_or("="), if *all { "ALL" } else { "ANY" });
+            let (name, word) = (functions::operator_of(function, 2).unwrap_or("="), if *all { "ALL" } else { "ANY" });
             format!("({} {name} {word} ({items}))", show(left, rels))
         }
         Expr::RowCompare { op, pairs } => {
@@ -109,12 +109,4 @@ pub(in crate::plan) fn show(expr: &Expr, rels: &[Rel]) -> String {
         Expr::Subquery { .. } => "(SubPlan)".to_string(),
         _ => "(...)".to_string(),
     }
-}
-
-/// The operator that a function stands behind.
-fn operator_of(function: &functions::Function) -> Option<&'static str> {
-    let is_it = |o: &&functions::Operator| {
-        o.function == function.name && (o.left == base::Oid::INVALID || [o.left, o.right] == *function.args)
-    };
-    functions::all_operators().iter().find(is_it).map(|o| o.name)
 }
