@@ -190,6 +190,10 @@ fn in_world(random: &mut Random, subject: &mut Subject, tally: &mut Tally) {
         let sql = schemas::step(random, &schema);
         tally.steps += 1;
         if takes(&mut pair, &sql, &history, tally) {
+            // What a session of PostgreSQL has folded in indexes over a domain stays so until it looks at their table again.
+            if sql.starts_with("ALTER DOMAIN") {
+                pair = Pair::open(places.clone());
+            }
             history.push(sql);
             schema = Schema::read(&mut reader);
             if !agree_on(&mut pair, &schemas::questions(step), &history, tally)
@@ -346,8 +350,9 @@ fn same(sql: &str, expected: &Reply, actual: &Reply) -> bool {
     }
     // What a view computes of constants alone PostgreSQL computes without rows too, and in generation expressions before it has a collation.
     let shows_rows = sql.starts_with("SELECT *") || sql.starts_with("CREATE MATERIALIZED VIEW");
-    let has_constants =
-        shows_rows && ["23514", "22P02", "23502"].contains(&expected.code()) || expected.code() == "42P22";
+    // Which of a view's conditions is tested first is nobody's promise.
+    let of_constants = |reply: &Reply| ["23514", "22P02", "23502"].contains(&reply.code());
+    let has_constants = shows_rows && (of_constants(expected) || of_constants(actual)) || expected.code() == "42P22";
     if expected == actual || has_constants || is_listed(sql, expected, actual) {
         return true;
     }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
 
-use crate::datum::type_of;
 use crate::room::{self, Room as _};
-use crate::{Array, Datum, InputContext, OutputSettings, io, oid, user};
+use crate::{Array, Datum, InputContext, OutputSettings, Record, io, oid, user};
 
 /// PostgreSQL's limit of dimensions.
 const DIMENSIONS_MAX: usize = 6;
@@ -424,15 +423,15 @@ fn write_level(
     Ok(())
 }
 
-/// Appends a row value: `(1,,"a b")`. Fields are shown by their own variant, as a record does not carry their types.
+/// Appends a row value: `(1,,"a b")`.
 ///
 /// # Errors
 /// 54000 if it gets too long.
-pub(crate) fn write_record(values: &[Datum], settings: &OutputSettings, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn write_record(record: &Record, settings: &OutputSettings, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     out.push(b'(');
     let mut scratch = Vec::new();
-    for (i, value) in values.iter().enumerate() {
+    for (i, (value, ty)) in record.typed().enumerate() {
         if i > 0 {
             out.push(b',');
         }
@@ -440,7 +439,7 @@ pub(crate) fn write_record(values: &[Datum], settings: &OutputSettings, out: &mu
             continue;
         }
         scratch.clear();
-        io::write_text(value.as_ref(), type_of(value), settings, &mut scratch)?;
+        io::write_text(value.as_ref(), ty, settings, &mut scratch)?;
         let quote = scratch.is_empty() || scratch.iter().any(|&b| is_blank(b) || b"(),\"\\".contains(&b));
         out.make_room(scratch.len() + escapes(&scratch) + 3)?;
         if quote {
@@ -466,11 +465,11 @@ pub(crate) fn write_record(values: &[Datum], settings: &OutputSettings, out: &mu
 }
 
 /// Appends the binary form of a row value: number of fields, then (type, length, bytes) of each.
-pub(crate) fn write_record_binary(values: &[Datum], out: &mut Vec<u8>) -> Result<()> {
-    out.extend_from_slice(&(values.len() as i32).to_be_bytes());
-    for value in values {
-        out.extend_from_slice(&type_of(value).0.to_be_bytes());
-        write_field(value, type_of(value), out)?;
+pub(crate) fn write_record_binary(record: &Record, out: &mut Vec<u8>) -> Result<()> {
+    out.extend_from_slice(&(record.len() as i32).to_be_bytes());
+    for (value, ty) in record.typed() {
+        out.extend_from_slice(&ty.0.to_be_bytes());
+        write_field(value, ty, out)?;
     }
     Ok(())
 }

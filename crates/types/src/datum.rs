@@ -65,7 +65,43 @@ pub enum Datum {
     /// An array of any element type.
     Array(Arc<Array>),
     /// A row value (`ROW(1, 2)`, a whole-row reference).
-    Record(Arc<[Datum]>),
+    Record(Arc<Record>),
+}
+
+/// A row value: its fields and their types, of which there are as many. It can be read as the list of its fields.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// What each field is, NULL or not; domains are what they are over.
+    pub types: Arc<[base::Oid]>,
+    /// The fields.
+    pub fields: Box<[Datum]>,
+}
+
+impl Record {
+    /// A record of these fields.
+    pub fn new(types: Arc<[base::Oid]>, fields: Vec<Datum>) -> Record {
+        debug_assert_eq!(types.len(), fields.len(), "each field of a record has a type");
+        Record { types, fields: fields.into() }
+    }
+
+    /// The fields, each with its type.
+    pub fn typed(&self) -> impl Iterator<Item = (&Datum, base::Oid)> {
+        self.fields.iter().zip(self.types.iter().copied())
+    }
+}
+
+impl std::ops::Deref for Record {
+    type Target = [Datum];
+
+    fn deref(&self) -> &[Datum] {
+        &self.fields
+    }
+}
+
+impl PartialEq for Record {
+    fn eq(&self, other: &Record) -> bool {
+        self.fields == other.fields
+    }
 }
 
 /// A borrowed SQL value, as it lies in a row or a [`Datum`].
@@ -120,7 +156,7 @@ pub enum DatumRef<'a> {
     /// See [`Datum::Array`]; either the value or its bytes in a row.
     Array(ArrayRef<'a>),
     /// See [`Datum::Record`].
-    Record(&'a [Datum]),
+    Record(&'a Record),
 }
 
 /// A borrowed array: a value, or the bytes of its row form.
@@ -274,7 +310,7 @@ impl DatumRef<'_> {
             DatumRef::Bits(v) => Datum::Bits(copied_bytes(v)),
             DatumRef::Enum(ty, order) => Datum::Enum(ty, order),
             DatumRef::Array(v) => Datum::Array(Arc::new(v.get().into_owned())),
-            DatumRef::Record(v) => Datum::Record(v.into()),
+            DatumRef::Record(v) => Datum::Record(Arc::new(v.clone())),
         }
     }
 }

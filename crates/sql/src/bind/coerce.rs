@@ -102,7 +102,7 @@ pub(super) fn pathway(from: Oid, to: Oid, context: CastContext) -> Option<Pathwa
     }
     // Every type converts to and from strings through its text form.
     let is_pseudo = |ty| category(ty) == 'P' && ty != oid::RECORD;
-    if is_pseudo(from) || is_pseudo(to) {
+    if is_pseudo(from) && from != oid::RECORD_ARRAY || is_pseudo(to) {
         return None;
     }
     if context >= CastContext::Assignment && category(to) == 'S' {

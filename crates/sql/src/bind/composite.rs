@@ -34,7 +34,8 @@ impl<'a> Binder<'a, '_> {
             Expr::Row(values, _) => {
                 let rels = &self.scopes.last()?.rels;
                 let names = values.iter().map(|value| field_name(value, rels)).collect::<Option<Vec<String>>>();
-                let names = names.filter(|names| !names.is_empty()).or_else(|| self.names_of_row(values))?;
+                let names = names.filter(|names| !names.is_empty()).or_else(|| self.names_of_row(values));
+                let names = names.unwrap_or_else(|| numbered(values.len()));
                 Some(names.into_iter().zip(values.iter().cloned()).collect())
             }
             Expr::Subquery { kind: SubqueryKind::Scalar, query, .. } => parts_of(value, self.target_shape(query, 0)?),
@@ -76,8 +77,8 @@ impl<'a> Binder<'a, '_> {
                 let named = |value: &Expr| Some((field_name(value, &query.rels)?, value.ty()));
                 let fields = values.iter().map(named).collect::<Option<Vec<_>>>();
                 fields.or_else(|| {
-                    let types = values.iter().map(Expr::ty);
-                    Some(self.names_of_row(values)?.into_iter().zip(types).collect())
+                    let names = self.names_of_row(values).unwrap_or_else(|| numbered(values.len()));
+                    Some(names.into_iter().zip(values.iter().map(Expr::ty)).collect())
                 })
             }
             Expr::WholeRow { level: 0, rel } => {
@@ -151,6 +152,11 @@ fn parts_of(record: &Expr, shape: Vec<(String, Ty)>) -> Option<Vec<(String, Expr
         Expr::Call { function, args: vec![record.clone(), number], ty, location: -1 }
     };
     Some(shape.into_iter().enumerate().map(|(i, (name, ty))| (name, part(i, ty))).collect())
+}
+
+/// What fields are called that have no names of their own.
+fn numbered(count: usize) -> Vec<String> {
+    (1..=count).map(|i| format!("f{i}")).collect()
 }
 
 /// The name of a field of a row that was not written as one: of a function in the select list, or of a document.

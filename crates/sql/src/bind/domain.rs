@@ -297,11 +297,15 @@ pub(super) fn index_tests(
         for part in &index.expressions {
             parts.push(passes(super::dml::index_expression(&part.text, desc, cx)?));
         }
-        let mut test = Expr::And(parts);
-        if let Some(predicate) = &index.predicate {
-            let arg = Box::new(super::dml::index_predicate(predicate, desc, cx)?);
-            test = Expr::Or(vec![Expr::BooleanTest { arg, want: Some(true), negated: true }, test]);
-        }
+        let predicate = index.predicate.as_ref().map(|text| super::dml::index_predicate(text, desc, cx)).transpose()?;
+        let test = match predicate {
+            None => Expr::And(parts),
+            Some(predicate) if parts.is_empty() => passes(predicate),
+            Some(predicate) => {
+                let leaves_out = Expr::BooleanTest { arg: Box::new(predicate), want: Some(true), negated: true };
+                Expr::Or(vec![leaves_out, Expr::And(parts)])
+            }
+        };
         out.push((index.name, test));
     }
     Ok(out)

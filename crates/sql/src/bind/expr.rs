@@ -599,8 +599,8 @@ impl<'a> Binder<'a, '_> {
                 continue;
             }
             let mut value = self.expr(node)?;
-            // Literals are shown as they were written.
-            if !(self.cx.keeps_calls && matches!(value.expr, Expr::Const(Datum::Text(_), _))) {
+            // A literal has no type in a row either.
+            if !matches!(value.expr, Expr::Const(Datum::Text(_) | Datum::Null, _)) {
                 value = self.resolve_unknown(value)?;
             }
             fields.push(value.expr);

@@ -1,6 +1,6 @@
 //! GROUP BY, and the rule that a grouped query may use only what is grouped (`parse_agg.c`).
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Result, SqlState};
 use engine_api::{ConstraintKind, TableLockMode};
 
 use super::Binder;
@@ -40,10 +40,10 @@ impl Binder<'_, '_> {
             loop {
                 check.found = None;
                 check.ungrouped(expr, 0, &cleared);
-                let Some((column, _)) = check.found else { break };
+                let Some((column, is_row)) = check.found else { break };
                 // Grouped by its table's primary key, every column of a row is determined.
                 if !self.is_determined(column.rel, query) {
-                    return Err(self.ungrouped_error(column, check.in_subquery));
+                    return Err(self.ungrouped_error(column, is_row, check.in_subquery));
                 }
                 cleared.push(column.rel);
             }
@@ -71,10 +71,11 @@ impl Binder<'_, '_> {
         determined
     }
 
-    fn ungrouped_error(&mut self, column: Column, in_subquery: bool) -> Error {
+    fn ungrouped_error(&mut self, column: Column, is_row: bool, in_subquery: bool) -> Error {
         let scope = self.scope();
         let entry = &scope.rels[column.rel];
-        let name = format!("{}.{}", entry.alias, entry.column_name(column.column));
+        let name = if is_row { "*" } else { entry.column_name(column.column) };
+        let name = format!("{}.{name}", entry.alias);
         let at = scope
             .mentions
             .iter()
@@ -105,7 +106,8 @@ pub(crate) fn window_parts(rel: &Rel) -> impl Iterator<Item = &Expr> {
 /// Looks for columns of the grouped level outside of aggregates and grouping expressions.
 struct GroupCheck<'q> {
     groups: &'q [Expr],
-    found: Option<(Column, Oid)>,
+    /// The column, and whether it stands for its whole row.
+    found: Option<(Column, bool)>,
     in_subquery: bool,
     /// Which rels are results of window functions, or of set-returning ones in the select list.
     windows: Vec<bool>,
@@ -126,13 +128,13 @@ impl GroupCheck<'_> {
                 let grouped = cleared.contains(&c.rel) || self.groups.iter().any(|g| same(g, &Expr::Column(own)));
                 if !grouped {
                     self.in_subquery = depth > 0;
-                    self.found = Some((own, Oid::INVALID));
+                    self.found = Some((own, false));
                 }
             }
             Expr::WholeRow { level, rel } if *level == depth && !cleared.contains(rel) => {
                 self.in_subquery = depth > 0;
                 let ty = crate::ir::Ty::of(types::oid::RECORD);
-                self.found = Some((Column { level: 0, rel: *rel, column: 0, ty }, Oid::INVALID));
+                self.found = Some((Column { level: 0, rel: *rel, column: 0, ty }, true));
             }
             Expr::Agg { level, .. } if *level == depth => {}
             expr => {

@@ -136,12 +136,10 @@ impl<'a> Binder<'a, '_> {
     /// Names and types of the fields of a row value; `None` if they are not known.
     fn row_shape(&self, expr: &Expr) -> Option<Vec<(String, Oid)>> {
         match expr {
-            Expr::Row(fields, _) => match self.record_fields(expr) {
-                Some(fields) => Some(fields.into_iter().map(|(name, f)| (name, held(f.ty().oid))).collect()),
-                None => {
-                    Some(fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), held(f.ty().oid))).collect())
-                }
-            },
+            Expr::Row(..) => {
+                let fields = self.record_fields(expr)?;
+                Some(fields.into_iter().map(|(name, f)| (name, held(f.ty().oid))).collect())
+            }
             Expr::WholeRow { level, rel } => {
                 let scope = &self.scopes[self.scopes.len().checked_sub(1 + level)?];
                 let columns = scope.rels[*rel].columns.iter().filter(|c| !c.name.is_empty());

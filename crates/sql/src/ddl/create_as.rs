@@ -85,6 +85,7 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exist
         if table.column(name).is_some() {
             return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
         }
+        super::refuse_pseudo_type(name, column.own.oid)?;
         table.columns.push(ColumnDesc::new(i as i16 + 1, name.clone(), column.own.oid, column.own.typmod));
     }
     let layout = layout_of(&table, LayoutId(1));

@@ -26,6 +26,8 @@ pub(super) struct NewColumn {
     pub sequence_options: Vec<Option<Node>>,
     /// Where the expression of a generated column stands in the statement.
     pub generated_at: Option<usize>,
+    /// Where its default stands, if that is yet to be looked at.
+    default_at: Option<usize>,
     pub constraints: Vec<Constraint>,
 }
 
@@ -54,7 +56,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     let mut pending: Vec<Pending> = Vec::new();
     let mut serials: Vec<(i16, base::Oid, Vec<Option<Node>>)> = Vec::new();
     let (mut likes, mut copied) = (Vec::new(), Vec::new());
-    let mut generated = Vec::new();
+    let (mut defaults, mut generated) = (Vec::new(), Vec::new());
     for element in stmt.tableElts.iter().flatten() {
         match element {
             Node::ColumnDef(def) => {
@@ -63,6 +65,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
                 if let Some(ty) = column.serial {
                     serials.push((number, ty, column.sequence_options));
                 }
+                defaults.extend(column.default_at.map(|at| (number, at)));
                 generated.extend(column.generated_at.map(|at| (number, at)));
                 pending.extend(column.constraints.into_iter().map(|c| Pending { definition: c, column: Some(number) }));
                 table.columns.push(column.desc);
@@ -81,6 +84,14 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     }
     if table.columns.len() > COLUMNS_MAX {
         return Err(Error::new(SqlState::TOO_MANY_COLUMNS, format!("tables can have at most {COLUMNS_MAX} columns")));
+    }
+    for (number, at) in defaults {
+        let column = &table.columns[number as usize - 1];
+        let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
+        if let Some(default) = &column.default {
+            let checked = cx.session.check_default(default, ty, &column.name);
+            checked.map_err(|e| cx.place(e, &cx.sql[at..], true))?;
+        }
     }
     mark_primary_not_null(&mut table, &pending);
     let layout = layout_of(&table, LayoutId(1));
@@ -194,6 +205,7 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
         },
         serial: serial.then_some(ty.oid),
         sequence_options: Vec::new(),
+        default_at: None,
         generated_at: None,
         constraints: Vec::new(),
     };
@@ -260,7 +272,14 @@ fn column_constraint(
                 .ok_or_else(|| Error::internal("a default without its text"))?;
             let ty = crate::ir::Ty { oid: column.desc.type_oid, typmod: column.desc.typmod };
             let expression = Expression::from(text);
-            cx.session.check_default(&expression, ty, &column.desc.name).map_err(|e| cx.place(e, text, fresh))?;
+            match fresh {
+                // The types of all columns are looked at before.
+                true => column.default_at = Some(text.as_ptr() as usize - cx.sql.as_ptr() as usize),
+                false => {
+                    let checked = cx.session.check_default(&expression, ty, &column.desc.name);
+                    checked.map_err(|e| cx.place(e, text, fresh))?;
+                }
+            }
             column.desc.default = Some(expression);
         }
         K::CONSTR_IDENTITY => identity(cx, table, column, constraint)?,

@@ -502,6 +502,15 @@ pub(crate) fn relation_desc(session: &mut Session, name: &RangeVar, sql: &str) -
     Cx { session, sql }.relation_named(name)
 }
 
+/// 42P16 for a column whose values no table can keep.
+fn refuse_pseudo_type(column: &str, ty: Oid) -> Result<()> {
+    if ![::types::oid::RECORD, ::types::oid::RECORD_ARRAY].contains(&ty) {
+        return Ok(());
+    }
+    let message = format!("column \"{column}\" has pseudo-type {}", ::types::format_type(ty, -1));
+    Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message))
+}
+
 /// `schema.table`, quoted.
 pub(crate) fn qualified_name(session: &mut Session, table: &TableDesc) -> String {
     let catalog = Cx { session, sql: "" }.catalog();

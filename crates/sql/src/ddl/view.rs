@@ -112,10 +112,7 @@ pub(super) fn named_columns(
         if columns.iter().any(|c| c.name == *name) {
             return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
         }
-        if ty.oid == types::oid::RECORD {
-            let message = format!("column \"{name}\" has pseudo-type record");
-            return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
-        }
+        super::refuse_pseudo_type(name, ty.oid)?;
         let collation = bound.collations[i].ok_or_else(|| {
             collation::indeterminate(match is_materialized {
                 true => {

@@ -124,7 +124,10 @@ pub(crate) fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
                 }
             }
         }
-        Expr::Row(args, _) => Code::Row(boxed(args, names)?),
+        Expr::Row(args, _) => {
+            let types = args.iter().map(|arg| type_of_field(arg.ty().oid)).collect();
+            Code::Row { fields: boxed(args, names)?, types }
+        }
         Expr::RowCompare { op, pairs } => Code::RowCompare {
             op: *op,
             pairs: pairs
@@ -256,4 +259,9 @@ fn ordered(ty: Oid) -> bool {
             | oid::XID8
             | oid::ANYENUM
     )
+}
+
+/// What a record says of a field whose expression is of a type.
+pub(crate) fn type_of_field(ty: Oid) -> Oid {
+    types::user::plain_type(ty, -1).0
 }

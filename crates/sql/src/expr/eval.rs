@@ -8,7 +8,7 @@ use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState, TxnId, watch};
 use smallvec::SmallVec;
 use types::room::{self, Room as _};
-use types::{Array, Datum, DatumRef, InputContext, oid};
+use types::{Array, Datum, DatumRef, InputContext, Record, oid};
 
 use super::{Code, Comparison, How, IntOp, IntWidth, RowPair, SubqueryUse};
 use crate::functions::{self, EvalContext, Function};
@@ -371,8 +371,9 @@ impl Code {
                 }
                 best
             }
-            Code::Row(args) => {
-                Datum::Record(args.iter().map(|a| a.eval(env, frame)).collect::<Result<Vec<_>>>()?.into())
+            Code::Row { fields, types } => {
+                let fields = fields.iter().map(|field| field.eval(env, frame)).collect::<Result<Vec<_>>>()?;
+                Datum::Record(Record::new(Arc::clone(types), fields).into())
             }
             Code::Array { elements, element, nested } => {
                 let values = elements.iter().map(|e| e.eval(env, frame)).collect::<Result<Vec<_>>>()?;

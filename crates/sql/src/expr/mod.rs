@@ -13,7 +13,7 @@ use std::sync::Arc;
 use base::Oid;
 use types::Datum;
 
-pub(crate) use compile::{Resolve, comparison_of, compile};
+pub(crate) use compile::{Resolve, comparison_of, compile, type_of_field};
 pub(crate) use eval::{Env, Plain, Quantifier, all_true, count_conditions};
 
 use crate::functions::Function;
@@ -85,7 +85,10 @@ pub(crate) enum Code {
         left: Box<Code>,
         array: Box<Code>,
     },
-    Row(Box<[Code]>),
+    Row {
+        fields: Box<[Code]>,
+        types: Arc<[Oid]>,
+    },
     RowCompare {
         op: CompareOp,
         pairs: Box<[RowPair]>,
@@ -240,7 +243,7 @@ impl Code {
             Code::IntCast(_, arg) | Code::Not(arg) | Code::IsNull(arg, _) => arg.visit(f),
             Code::Call { args, .. } => each(args),
             Code::Cast { arg, .. } | Code::BooleanTest { arg, .. } => arg.visit(f),
-            Code::And(args) | Code::Or(args) | Code::Coalesce(args) | Code::Row(args) => each(args),
+            Code::And(args) | Code::Or(args) | Code::Coalesce(args) | Code::Row { fields: args, .. } => each(args),
             Code::Case { branches, otherwise } => {
                 for (condition, result) in branches {
                     condition.visit(f);

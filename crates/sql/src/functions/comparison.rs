@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use base::{Error, Result, SqlState};
 use types::datetime as dt;
 use types::oid::*;
-use types::{Datum, json};
+use types::{Datum, Record, json};
 
 use super::entry::{immutable, mismatched, stable};
 use super::{EvalContext, Function};
@@ -188,11 +188,10 @@ fn compare_instants(cx: &dyn EvalContext, args: &[Datum]) -> Result<Ordering> {
 }
 
 /// Rows compare column by column; NULLs are equal and greater than everything else.
-fn compare_records(a: &[Datum], b: &[Datum]) -> Result<Ordering> {
-    for (number, (x, y)) in a.iter().zip(b).enumerate() {
-        if !x.is_null() && !y.is_null() && std::mem::discriminant(x) != std::mem::discriminant(y) {
-            let kind = |value| types::format_type(types::type_of(value), -1);
-            let (x, y, number) = (kind(x), kind(y), number + 1);
+fn compare_records(a: &Record, b: &Record) -> Result<Ordering> {
+    for (number, ((x, of_x), (y, of_y))) in a.typed().zip(b.typed()).enumerate() {
+        if of_x != of_y {
+            let (x, y, number) = (types::format_type(of_x, -1), types::format_type(of_y, -1), number + 1);
             let message = format!("cannot compare dissimilar column types {x} and {y} at record column {number}");
             return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
         }

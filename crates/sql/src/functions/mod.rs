@@ -60,10 +60,12 @@ pub(crate) fn is_name_in_catalog(ty: Oid) -> bool {
     session::regnames::is_one(ty)
 }
 
-/// Whether the text of a type's values has names from the catalog: those types and their arrays.
+/// Whether the text of a type's values may have names from the catalog: those types, their arrays, and records.
 pub(crate) fn has_names_of_catalog(ty: Oid) -> bool {
     use types::oid::*;
-    const ARRAYS: [Oid; 9] = [
+    const OTHERS: [Oid; 11] = [
+        RECORD,
+        RECORD_ARRAY,
         REGCLASS_ARRAY,
         REGTYPE_ARRAY,
         REGNAMESPACE_ARRAY,
@@ -74,7 +76,7 @@ pub(crate) fn has_names_of_catalog(ty: Oid) -> bool {
         REGOPERATOR_ARRAY,
         REGCOLLATION_ARRAY,
     ];
-    is_name_in_catalog(ty) || ARRAYS.contains(&ty)
+    is_name_in_catalog(ty) || OTHERS.contains(&ty)
 }
 
 /// The value that a text means in such a type, which [`is_name_in_catalog`] says it is.
@@ -82,15 +84,31 @@ pub(crate) fn from_name_in_catalog(cx: &dyn EvalContext, ty: Oid, text: &str) ->
     session::regnames::input(cx, ty, text).map(|oid| Datum::Oid(oid.0))
 }
 
-/// The text form of a value of such a type; `None` for others and for NULL.
+/// The text form of a value of such a type, or an array or a record of texts in the places of such values; `None` for others and
+/// for NULL.
 pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> Option<Datum> {
-    if let Datum::Array(array) = value
-        && is_name_in_catalog(array.element)
-    {
-        let shown = |value: &Datum| name_in_catalog(cx, array.element, value).unwrap_or_else(|| value.clone());
-        let values = array.values.iter().map(shown).collect();
-        let shown = types::Array { element: types::oid::TEXT, dims: array.dims.clone(), values };
-        return Some(Datum::Array(std::sync::Arc::new(shown)));
+    match value {
+        Datum::Array(array) if has_names_of_catalog(array.element) => {
+            let named = |value: &Datum| name_in_catalog(cx, array.element, value);
+            let shown: Vec<Option<Datum>> = array.values.iter().map(named).collect();
+            let element = if array.element == types::oid::RECORD { array.element } else { types::oid::TEXT };
+            return shown.iter().any(Option::is_some).then(|| {
+                let values =
+                    array.values.iter().zip(shown).map(|(value, shown)| shown.unwrap_or_else(|| value.clone()));
+                Datum::Array(types::Array { element, dims: array.dims.clone(), values: values.collect() }.into())
+            });
+        }
+        Datum::Record(record) => {
+            let shown: Vec<Option<Datum>> = record.typed().map(|(field, ty)| name_in_catalog(cx, ty, field)).collect();
+            return shown.iter().any(Option::is_some).then(|| {
+                let types =
+                    shown.iter().zip(record.types.iter()).map(|(shown, ty)| shown.as_ref().map_or(*ty, type_of_shown));
+                let types = types.collect();
+                let fields = record.iter().zip(shown).map(|(field, shown)| shown.unwrap_or_else(|| field.clone()));
+                Datum::Record(types::Record::new(types, fields.collect()).into())
+            });
+        }
+        _ => {}
     }
     if value.is_null() || !is_name_in_catalog(ty) {
         return None;
@@ -99,14 +117,23 @@ pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> O
     (out.eval)(cx, std::slice::from_ref(value)).ok()
 }
 
+/// The type of what [`name_in_catalog`] shows.
+fn type_of_shown(shown: &Datum) -> Oid {
+    match shown {
+        Datum::Array(array) if array.element == types::oid::RECORD => types::oid::RECORD_ARRAY,
+        Datum::Array(_) => types::oid::TEXT_ARRAY,
+        Datum::Record(_) => types::oid::RECORD,
+        _ => types::oid::TEXT,
+    }
+}
+
 /// As [`types::write_text`], with the names that the catalog has for values of `regclass` and kin.
 ///
 /// # Errors
 /// As [`types::write_text`].
 pub(crate) fn write_text(cx: &dyn EvalContext, value: &Datum, ty: Oid, out: &mut Vec<u8>) -> Result<()> {
     match name_in_catalog(cx, ty, value) {
-        Some(text @ Datum::Array(_)) => types::write_text(text.as_ref(), types::oid::TEXT_ARRAY, cx.settings(), out),
-        Some(text) => types::write_text(text.as_ref(), types::oid::TEXT, cx.settings(), out),
+        Some(shown) => types::write_text(shown.as_ref(), type_of_shown(&shown), cx.settings(), out),
         None => types::write_text(value.as_ref(), ty, cx.settings(), out),
     }
 }

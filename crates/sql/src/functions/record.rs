@@ -1,9 +1,8 @@
 //! Fields of records and bytes of names.
 
 use base::Result;
-use types::Array;
-use types::Datum;
-use types::oid::{ANYELEMENT, BOOL, CHAR, INT4, NAME, RECORD, RECORD_ARRAY};
+use types::oid::{ANYELEMENT, BOOL, CHAR, INT4, INT8, NAME, RECORD, RECORD_ARRAY};
+use types::{Array, Datum, Record};
 
 use super::entry::{immutable, int_of, mismatch};
 use super::{EvalContext, Function};
@@ -44,7 +43,9 @@ fn record_among(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 fn record_deeper(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Record(before), Datum::Record(fields)] = args else { return Err(mismatch("record deeper")) };
     let Some(Datum::Int8(depth)) = before.first() else { return Err(mismatch("record deeper")) };
-    Ok(Datum::Record(std::iter::once(Datum::Int8(depth + 1)).chain(fields.iter().cloned()).collect()))
+    let types = std::iter::once(INT8).chain(fields.types.iter().copied()).collect();
+    let fields = std::iter::once(Datum::Int8(depth + 1)).chain(fields.iter().cloned()).collect();
+    Ok(Datum::Record(Record::new(types, fields).into()))
 }
 
 /// A byte of a name, counted from 0: a name is an array of 64 of them. Bytes beyond ASCII cannot be shown.

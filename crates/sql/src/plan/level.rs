@@ -12,7 +12,7 @@ use super::explain::Told;
 use super::node::{CtePlan, Meter, MeteredNode, Node, QueryPlan, RowReader, Subplan};
 use super::{PlanContext, query, walk};
 use crate::bind::equal::same;
-use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile};
+use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile, type_of_field};
 use crate::expr::{Comparison, How};
 use crate::ir::{Column, CompareOp, Expr, From, JoinKind, Query, Rel, RelKind, SubqueryKind, TableInfo};
 use crate::statistics::TableStatistics;
@@ -366,7 +366,9 @@ impl Resolve for Level<'_> {
             return Ok(Code::Slot(self.outer_slot(Outer::WholeRow { level: level - 1, rel })));
         }
         let columns = live_columns(&self.rels[rel]);
-        let row = Code::Row(columns.into_iter().map(|c| Code::Slot(self.column_slot(rel, c))).collect());
+        let types = columns.iter().map(|&c| type_of_field(self.rels[rel].columns[c].ty.oid)).collect();
+        let fields = columns.into_iter().map(|c| Code::Slot(self.column_slot(rel, c))).collect();
+        let row = Code::Row { fields, types };
         let Some(present) = self.present[rel] else { return Ok(row) };
         let there = Code::IsNull(Box::new(Code::Slot(present)), true);
         Ok(Code::Case { branches: Box::new([(there, row)]), otherwise: None })
