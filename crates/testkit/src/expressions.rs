@@ -199,8 +199,32 @@ pub fn statement(random: &mut Random) -> String {
 
 fn similar(random: &mut Random, text: &str) -> String {
     let words = [
-        "a", "b", "%", "_", "(a|b)", "[ab]", "c*", "x+", "1?", "a{2}", "|", ".", "^", "$", "#\"", "##", "(ab)%", "\\",
+        "a",
+        "b",
+        "%",
+        "_",
+        "(a|b)",
+        "[ab]",
+        "c*",
+        "x+",
+        "1?",
+        "a{2}",
+        "|",
+        ".",
+        "^",
+        "$",
+        "#\"",
+        "##",
+        "(ab)%",
+        "\\",
         "[^a]",
+        "[",
+        "]",
+        "[[:alpha:]_]",
+        "[]%]",
+        "[^]a]",
+        "[[:digit:](]",
+        "[a[:space:]^]",
     ];
     let pattern: String = (0..1 + random.below(6)).map(|_| random.pick(&words)).collect();
     match random.below(3) {

@@ -534,6 +534,17 @@ impl Numeric {
         self.rescale(scale, false)
     }
 
+    /// The number itself, unless it has more digits than a NUMERIC may have: rounding can add one.
+    ///
+    /// # Errors
+    /// 22003
+    pub fn within_limits(self) -> Result<Numeric> {
+        match &self.0 {
+            Repr::Large(big) => Numeric::checked(big.0.clone(), big.1 as u32),
+            _ => Ok(self),
+        }
+    }
+
     fn rescale(&self, scale: i32, rounding: bool) -> Numeric {
         let scale = scale.clamp(-(INTEGER_DIGITS_MAX as i32) - 1, SCALE_MAX as i32);
         if let (Repr::Small(m, s), true) = (&self.0, scale >= 0) {

@@ -166,7 +166,8 @@ fn field(cx: &dyn EvalContext, args: &[Datum]) -> Result<Extracted> {
 }
 
 fn extract(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Ok(match field(cx, args)? {
+    Ok(match field(cx, args)?.scaled() {
+        Extracted::Julian(..) => return Err(mismatch("extract")),
         Extracted::Whole(n) => Datum::Numeric(Numeric::new(n, 0)),
         Extracted::Scaled(n, scale) => Datum::Numeric(Numeric::from_i128(n, scale.into())),
         Extracted::Infinite(true) => Datum::Numeric(Numeric::INFINITY),

@@ -460,7 +460,7 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("indcollation", oid_array(&collations, 0)),
                     ("indclass", oid_array(&classes, 0)),
                     ("indoption", int2_array(&options, 0)),
-                    ("indexprs", if expressions.is_empty() { Datum::Null } else { text(expressions.join(", ")) }),
+                    ("indexprs", if expressions.is_empty() { Datum::Null } else { text(in_a_row(&expressions)) }),
                     ("indpred", predicate.map_or(Datum::Null, text)),
                 ],
             ));
@@ -473,6 +473,20 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 pub(super) fn shown_default(column: &ColumnDesc) -> Option<&Expression> {
     let default = column.default.as_ref().filter(|_| column.identity.is_none());
     default.or(column.generated.as_ref())
+}
+
+/// Expressions of an index as one text; one that begins with a new line leaves no blank before it.
+fn in_a_row(expressions: &[String]) -> String {
+    let mut out = String::new();
+    for (i, expression) in expressions.iter().enumerate() {
+        match (i, expression.starts_with('\n')) {
+            (0, _) => {}
+            (_, true) => out.push(','),
+            (_, false) => out.push_str(", "),
+        }
+        out.push_str(expression);
+    }
+    out
 }
 
 /// What `pg_attrdef.adbin` has of a default: its text, and its column, since what a text means depends on the column's type.

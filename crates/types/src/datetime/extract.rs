@@ -20,17 +20,45 @@ pub enum Extracted {
     Whole(i64),
     /// `value / 10^scale`, shown with all its digits.
     Scaled(i128, u8),
+    /// A Julian day, and the microseconds of it.
+    Julian(i64, i64),
     /// An infinity: true is positive.
     Infinite(bool),
     /// NULL: the field has no meaning for an infinite value.
     Null,
 }
 
+impl Extracted {
+    /// As a whole number or a scaled one, if it is neither infinite nor NULL: a Julian day with its fraction, with as many digits
+    /// as NUMERIC's division gives, 16 that count, in steps of four.
+    pub fn scaled(self) -> Extracted {
+        let Extracted::Julian(day, micros) = self else { return self };
+        let micros = i128::from(micros);
+        let (weight, first) = match micros {
+            0..10_000 => (0, micros),
+            10_000..100_000_000 => (1, micros / 10_000),
+            _ => (2, micros / 100_000_000),
+        };
+        // 86400000000 is 864 0000 0000 in NUMERIC's digits.
+        let quotient_weight = weight - 2 - i32::from(first <= 864);
+        let scale = (16 - 4 * quotient_weight) as u32;
+        let whole = i128::from(MICROS_PER_DAY);
+        let fraction = (2 * micros * 10i128.pow(scale) + whole) / (2 * whole);
+        Extracted::Scaled(i128::from(day) * 10i128.pow(scale) + fraction, scale as u8)
+    }
+}
+
+const SECONDS_PER_DAY: f64 = 86_400.0;
+
 /// The answer of `date_part`: the same as `double precision`; `None` is NULL.
 pub fn date_part_f64(value: Extracted) -> Option<f64> {
     Some(match value {
         Extracted::Whole(n) => n as f64,
         Extracted::Scaled(n, scale) => n as f64 / 10f64.powi(scale.into()),
+        Extracted::Julian(day, micros) => {
+            let seconds = (micros / MICROS_PER_SEC) as f64 + (micros % MICROS_PER_SEC) as f64 / MICROS_PER_SEC as f64;
+            day as f64 + seconds / SECONDS_PER_DAY
+        }
         Extracted::Infinite(true) => f64::INFINITY,
         Extracted::Infinite(false) => f64::NEG_INFINITY,
         Extracted::Null => return None,
@@ -145,22 +173,6 @@ fn infinite_field(field: Field, positive: bool, has_clock: bool) -> Option<Extra
     }
 }
 
-/// The Julian day with its fraction, with as many digits as NUMERIC's division gives: 16 that count, in steps of four.
-fn julian_day(c: &Civil) -> Extracted {
-    let micros = i128::from(c.time_micros());
-    let (weight, first) = match micros {
-        0..10_000 => (0, micros),
-        10_000..100_000_000 => (1, micros / 10_000),
-        _ => (2, micros / 100_000_000),
-    };
-    // 86400000000 is 864 0000 0000 in NUMERIC's digits.
-    let quotient_weight = weight - 2 - i32::from(first <= 864);
-    let scale = (16 - 4 * quotient_weight) as u32;
-    let day = i128::from(MICROS_PER_DAY);
-    let fraction = (2 * micros * 10i128.pow(scale) + day) / (2 * day);
-    Extracted::Scaled(i128::from(c.days() + EPOCH_JULIAN) * 10i128.pow(scale) + fraction, scale as u8)
-}
-
 fn timestamp_field(name: &str, t: i64, c: impl FnOnce() -> (Civil, Option<i32>), type_name: &str) -> Result<Extracted> {
     let lower = name.to_ascii_lowercase();
     let field = lookup(&lower, type_name)?;
@@ -170,7 +182,7 @@ fn timestamp_field(name: &str, t: i64, c: impl FnOnce() -> (Civil, Option<i32>),
         let (c, west) = c();
         match field {
             Field::Epoch => Some(Extracted::Scaled(i128::from(t) - i128::from(UNIX_EPOCH_MICROS), 6)),
-            Field::Label(Label::Julian) => Some(julian_day(&c)),
+            Field::Label(Label::Julian) => Some(Extracted::Julian(c.days() + EPOCH_JULIAN, c.time_micros())),
             _ => date_field(field, &c)
                 .or_else(|| time_field(field, c.time_micros()))
                 .or_else(|| zone_field(field, west?)),

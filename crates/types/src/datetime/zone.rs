@@ -149,15 +149,35 @@ pub(crate) fn named_zone(name: &str) -> Option<Zone> {
     posix_zone(name)
 }
 
+/// The name that a POSIX rule begins with, and what is behind it.
+fn name_of_posix(rule: &str) -> Option<(&str, &str)> {
+    Some(match rule.strip_prefix('<') {
+        Some(quoted) => {
+            let end = quoted.find('>')?;
+            (&quoted[..end], &quoted[end + 1..])
+        }
+        None => {
+            let rest = rule.trim_start_matches(|c: char| !c.is_ascii_digit() && !matches!(c, ',' | '-' | '+'));
+            (&rule[..rule.len() - rest.len()], rest)
+        }
+    })
+}
+
+/// Such a name as the zone database takes it. PostgreSQL takes any; for others offsets are right under a plain one.
+fn shown_of_posix<'n>(name: &'n str, plain: &'n str) -> std::borrow::Cow<'n, str> {
+    let is_one = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-');
+    match (3..=30).contains(&name.len()) && name.chars().all(is_one) {
+        true => format!("<{}>", name.to_ascii_uppercase()).into(),
+        false => plain.into(),
+    }
+}
+
 /// `[NAME]offset` is fixed; `NAMEoffsetDST` has rules, the United States' by default.
 fn posix_zone(name: &str) -> Option<Zone> {
     if !name.is_ascii() {
         return None;
     }
-    let rest = match name.strip_prefix('<') {
-        Some(quoted) => &quoted[quoted.find('>')? + 1..],
-        None => name.trim_start_matches(|c: char| !c.is_ascii_digit() && !matches!(c, ',' | '-' | '+')),
-    };
+    let (standard, rest) = name_of_posix(name)?;
     let (sign, digits) = match rest.as_bytes().first()? {
         b'-' => (-1, &rest[1..]),
         b'+' => (1, &rest[1..]),
@@ -171,20 +191,20 @@ fn posix_zone(name: &str) -> Option<Zone> {
     if parts.next().is_some() || hours > 167 || minutes > 59 || seconds > 60 {
         return None;
     }
+    let minus = if sign < 0 { "-" } else { "" };
+    let standard = format!("{}{minus}{}", shown_of_posix(standard, "STD"), &digits[..end]);
     if end == digits.len() {
-        return Some(Zone::West(sign * (hours * 3600 + minutes * 60 + seconds)));
+        // Without a name that the zone database takes only the offset is shown.
+        let fixed = Zone::West(sign * (hours * 3600 + minutes * 60 + seconds));
+        let named = standard.starts_with('<').then(|| TimeZone::posix(&standard).ok()).flatten();
+        return Some(named.map_or(fixed, Zone::Rules));
     }
-    // The names do not matter for offsets, and PostgreSQL takes any; the rules are read under plain ones.
     let summer = &digits[end..];
-    let rules = match summer.strip_prefix('<') {
-        Some(quoted) => &quoted[quoted.find('>')? + 1..],
-        None => summer.trim_start_matches(|c: char| !c.is_ascii_digit() && !matches!(c, ',' | '-' | '+')),
-    };
+    let (said, rules) = name_of_posix(summer)?;
     if !summer.starts_with('<') && rules.len() == summer.len() {
         return None;
     }
-    let sign = if sign < 0 { "-" } else { "" };
-    let standard = format!("STD{sign}{}SUM{}", &digits[..end], rules.to_ascii_uppercase());
+    let standard = format!("{standard}{}{}", shown_of_posix(said, "SUM"), rules.to_ascii_uppercase());
     let zone = if rules.contains(',') {
         TimeZone::posix(&standard)
     } else {

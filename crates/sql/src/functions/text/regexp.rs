@@ -334,11 +334,13 @@ fn similar(pattern: &str, escape: Option<&str>) -> Result<String> {
             .hint("Escape string must be empty or one character."));
     }
     let mut out = String::from("^(?:");
-    let (mut escaped, mut in_brackets, mut separators) = (false, false, 0);
+    let (mut escaped, mut separators) = (false, 0);
+    // How deep in brackets, and how far in them: 1 behind the first one, 2 behind its `^`, where `]` stands for itself, 3 later.
+    let (mut depth, mut place) = (0usize, 0);
     for c in pattern.chars().counted(2) {
         if escaped {
             escaped = false;
-            if c == '"' && !in_brackets {
+            if c == '"' && depth == 0 {
                 // The parts of SUBSTRING … SIMILAR: what is before, what is wanted, what is behind.
                 out.push_str(match separators {
                     0 => "){1,1}?(",
@@ -354,15 +356,21 @@ fn similar(pattern: &str, escape: Option<&str>) -> Result<String> {
             } else {
                 out.push('\\');
                 out.push(c);
+                place = 3;
             }
         } else if Some(c) == escape {
             escaped = true;
-        } else if in_brackets {
+        } else if depth > 0 {
             if c == '\\' {
                 out.push('\\');
             }
             out.push(c);
-            in_brackets = c != ']';
+            match c {
+                ']' if place > 2 => depth -= 1,
+                '[' => (depth, place) = (depth + 1, 3),
+                '^' => place += 1,
+                _ => place = 3,
+            }
         } else {
             match c {
                 '%' => out.push_str(".*"),
@@ -372,10 +380,11 @@ fn similar(pattern: &str, escape: Option<&str>) -> Result<String> {
                     out.push('\\');
                     out.push(c);
                 }
-                c => {
-                    in_brackets = c == '[';
+                '[' => {
+                    (depth, place) = (1, 1);
                     out.push(c);
                 }
+                c => out.push(c),
             }
         }
     }

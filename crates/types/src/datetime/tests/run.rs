@@ -55,7 +55,8 @@ fn text(write: impl FnOnce(&mut Vec<u8>)) -> Result<String> {
 }
 
 fn number(value: Extracted) -> Result<String> {
-    Ok(match value {
+    Ok(match value.scaled() {
+        Extracted::Julian(..) => unreachable!("it is scaled"),
         Extracted::Whole(n) => n.to_string(),
         Extracted::Scaled(n, scale) => {
             let unit = 10i128.pow(scale.into());
