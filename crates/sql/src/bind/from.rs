@@ -375,7 +375,9 @@ impl<'a> Binder<'a, '_> {
         }
         items.iter_mut().for_each(|i| i.columns_visible = false);
         if let Some(alias) = &join.join_using_alias {
-            items.push(item(alias.aliasname.as_deref().unwrap_or(""), merged, true, false));
+            let named = item(alias.aliasname.as_deref().unwrap_or(""), merged, true, false);
+            self.check_name_conflicts(&items, std::slice::from_ref(&named))?;
+            items.push(named);
         }
         items.push(item("", columns.clone(), false, true));
         Ok(FromItem { tree, columns, items })

@@ -39,11 +39,8 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         _ => e,
     })?;
     let relname = name.relname.as_deref().unwrap_or_default().to_string();
-    // What is wrong with parameters is said before that the name is taken, unless the table may be there.
-    if !stmt.if_not_exists {
-        storage::given(&stmt.options, storage::Of::Table)?;
-    }
-    if !cx.check_free(schema, &relname, stmt.if_not_exists)? {
+    // What is wrong with parameters and columns is said before that the name is taken, unless the table may be there.
+    if stmt.if_not_exists && !cx.check_free(schema, &relname, true)? {
         return Ok("CREATE TABLE");
     }
     let temporary = temporary::is_temporary(&cx.catalog(), schema);
@@ -82,6 +79,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
             _ => return Err(Error::unsupported("this element of CREATE TABLE is not supported")),
         }
     }
+    cx.check_free(schema, &table.name, false)?;
     if table.columns.len() > COLUMNS_MAX {
         return Err(Error::new(SqlState::TOO_MANY_COLUMNS, format!("tables can have at most {COLUMNS_MAX} columns")));
     }

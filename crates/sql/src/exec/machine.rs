@@ -211,6 +211,8 @@ pub(crate) struct SubplanState {
     machine: Option<Machine>,
     value: Option<Datum>,
     rows: Option<SubqueryRows>,
+    /// How often it has run, as far as that counts.
+    runs: u32,
 }
 
 /// The rows of `x IN (subquery)`, kept.
@@ -235,6 +237,12 @@ impl Env for Cx<'_, '_> {
             && let Some(value) = &self.subplans[index].value
         {
             return Ok(value.clone());
+        }
+        if let SubqueryUse::ExistsOrLookup { types, lookup, often, .. } = kind {
+            self.subplans[index].runs += 1;
+            if self.subplans[index].runs > *often {
+                return self.look_up(*lookup, types, left, frame);
+            }
         }
         let mut state = std::mem::take(&mut self.subplans[index]);
         let result = self.run_subquery(&mut state, subplan, kind, left, frame);
@@ -264,7 +272,7 @@ impl Cx<'_, '_> {
         };
         machine.take_args(subplan, self, frame)?;
         let value = match kind {
-            SubqueryUse::Exists => Datum::Bool(machine.next_now(self.run)?),
+            SubqueryUse::Exists | SubqueryUse::ExistsOrLookup { .. } => Datum::Bool(machine.next_now(self.run)?),
             SubqueryUse::Scalar => {
                 if !machine.next_now(self.run)? {
                     Datum::Null
@@ -314,6 +322,19 @@ impl Cx<'_, '_> {
             state.value = Some(value.clone());
         }
         Ok(value)
+    }
+
+    /// Whether a subquery that depends on nothing has a row of these keys; its rows are kept from the first time on.
+    fn look_up(&mut self, index: usize, types: &[base::Oid], keys: &[Datum], frame: &[Datum]) -> Result<Datum> {
+        if self.subplans[index].rows.is_none() {
+            let subplan = &self.plan.subplans[index];
+            let rows = keep_rows(&mut Machine::inside(subplan, frame), self.run, Some(types))?;
+            self.subplans[index].rows = Some(rows);
+        }
+        let Some(SubqueryRows::Hashed { keys: kept, .. }) = &self.subplans[index].rows else {
+            return Err(Error::internal("rows of a lookup that are in no hash table"));
+        };
+        Ok(Datum::Bool(!keys.iter().any(Datum::is_null) && kept.find(keys).is_some()))
     }
 
     /// ANY or ALL over kept rows.

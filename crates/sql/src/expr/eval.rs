@@ -405,7 +405,7 @@ impl Code {
             Code::Transaction { taken, is_xid8 } => functions::number_of(env.transaction(*taken)?, *is_xid8),
             Code::Subquery { index, kind } => {
                 let mut values: SmallVec<[Datum; 2]> = SmallVec::new();
-                if let SubqueryUse::AnyAll { left, .. } = &**kind {
+                if let SubqueryUse::AnyAll { left, .. } | SubqueryUse::ExistsOrLookup { left, .. } = &**kind {
                     for code in left {
                         values.push(code.eval(env, frame)?);
                     }

@@ -151,6 +151,14 @@ pub(crate) enum How {
 #[derive(Clone, Debug)]
 pub(crate) enum SubqueryUse {
     Exists,
+    /// EXISTS, until it has run `often` times in an execution: then the rows of the subquery `lookup` are kept in a hash table by
+    /// keys of these types, and those of the left side are looked up.
+    ExistsOrLookup {
+        left: Box<[Code]>,
+        types: Box<[Oid]>,
+        lookup: usize,
+        often: u32,
+    },
     Scalar,
     /// Values of the left side, and one comparison per column.
     AnyAll {
@@ -278,7 +286,7 @@ impl Code {
                 test.visit(f);
             }
             Code::Subquery { kind, .. } => {
-                if let SubqueryUse::AnyAll { left, .. } = &**kind {
+                if let SubqueryUse::AnyAll { left, .. } | SubqueryUse::ExistsOrLookup { left, .. } = &**kind {
                     each(left);
                 }
             }

@@ -10,7 +10,7 @@ use types::oid;
 use super::access::Mask;
 use super::explain::Told;
 use super::node::{CtePlan, Meter, MeteredNode, Node, QueryPlan, RowReader, Subplan};
-use super::{PlanContext, query, walk};
+use super::{PlanContext, exists, query, walk};
 use crate::bind::equal::same;
 use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile, type_of_field};
 use crate::expr::{Comparison, How};
@@ -298,7 +298,25 @@ impl<'a> Level<'a> {
             };
             args.push((code, slot));
         }
-        Ok(Subplan { plan: Arc::new(plan), args, fixed: false })
+        Ok(Subplan { plan: Arc::new(plan), args, fixed: false, is_lookup: false })
+    }
+
+    /// The lookup that EXISTS can be when it has run so often that a hash table would have cost less; the subquery of the lookup
+    /// comes behind its own. `cost`: that of one run of it.
+    fn lookup(&mut self, query: &Query, cost: f64) -> Result<Option<SubqueryUse>> {
+        /// Rows that are kept, at most, as far as is known before.
+        const KEPT_MAX: f64 = 200_000.0;
+        let Some(untied) = exists::untied(query) else { return Ok(None) };
+        let mut subplan = self.subplan(&untied.query)?;
+        if !subplan.args.is_empty() || subplan.plan.rows > KEPT_MAX {
+            return Ok(None);
+        }
+        (subplan.fixed, subplan.is_lookup) = (true, true);
+        let often = ((subplan.plan.cost + subplan.plan.rows) / cost.max(1.0)).ceil() as u32;
+        let left = self.compile_all(&untied.outer)?.into();
+        self.subplans.push(subplan);
+        let lookup = self.subplans.len() - 1;
+        Ok(Some(SubqueryUse::ExistsOrLookup { left, types: untied.types.into(), lookup, often }))
     }
 
     fn outer_slot(&mut self, what: Outer) -> Slot {
@@ -390,7 +408,13 @@ impl Resolve for Level<'_> {
         let fixed = subplan.args.is_empty() && !walk::is_volatile_query(query);
         subplan.fixed = fixed;
         let kind = match kind {
-            SubqueryKind::Exists => SubqueryUse::Exists,
+            SubqueryKind::Exists => {
+                let cost = (!subplan.args.is_empty()).then_some(subplan.plan.cost);
+                self.subplans.push(subplan);
+                let index = self.subplans.len() - 1;
+                let kind = cost.map(|cost| self.lookup(query, cost)).transpose()?.flatten();
+                return Ok(Code::Subquery { index, kind: Box::new(kind.unwrap_or(SubqueryUse::Exists)) });
+            }
             SubqueryKind::Scalar => SubqueryUse::Scalar,
             SubqueryKind::Array => {
                 let element = query.targets.iter().find(|t| !t.junk).map_or(oid::TEXT, |t| t.expr.ty().oid);

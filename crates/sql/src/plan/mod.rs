@@ -11,6 +11,7 @@
 
 mod access;
 mod cte;
+mod exists;
 mod explain;
 mod foreign_key;
 mod graph;

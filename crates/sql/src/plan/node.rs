@@ -61,6 +61,8 @@ pub(crate) struct Subplan {
     pub args: Vec<(Code, Slot)>,
     /// Its rows are the same whenever it runs in one execution. Set only for subqueries in expressions, which keep their result.
     pub fixed: bool,
+    /// Its rows are kept in a hash table instead of running the subquery before it, once that has run often.
+    pub is_lookup: bool,
 }
 
 /// An operator.

@@ -56,7 +56,7 @@ fn better(query: &Query, alone: bool) -> Option<Query> {
 }
 
 /// Whether a query is no more than a join with a WHERE and a select list.
-fn is_plain(query: &Query) -> bool {
+pub(super) fn is_plain(query: &Query) -> bool {
     matches!(query.body, Body::Select)
         && query.ctes.is_empty()
         && !query.from.is_empty()
@@ -113,13 +113,13 @@ fn reaches_out_beside_filter(query: &Query) -> bool {
     reaches_out(&without)
 }
 
-fn reaches_out(query: &Query) -> bool {
+pub(super) fn reaches_out(query: &Query) -> bool {
     let mut found = false;
     walk::walk_query(query, 0, &mut |e, depth| found |= level_of(e).is_some_and(|level| level > depth));
     found
 }
 
-fn expr_reaches_out(expr: &Expr) -> bool {
+pub(super) fn expr_reaches_out(expr: &Expr) -> bool {
     let mut found = false;
     walk::walk(expr, 0, &mut |e, depth| found |= level_of(e).is_some_and(|level| level > depth));
     found
@@ -250,7 +250,7 @@ fn mergeable(query: &Query, rel: usize) -> Option<Query> {
 }
 
 /// A copy, counted by what it shows at all levels: views over views of many columns are long.
-fn copy(query: &Query) -> Query {
+pub(super) fn copy(query: &Query) -> Query {
     work::beat(32 * shown(query));
     query.clone()
 }

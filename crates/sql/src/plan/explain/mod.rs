@@ -186,6 +186,7 @@ fn query(plan: &QueryPlan) -> Shown<'_> {
 fn subquery(subplan: &Subplan, number: usize) -> Shown<'_> {
     let mut shown = query(&subplan.plan);
     let (kind, name) = match subplan.fixed {
+        true if subplan.is_lookup => ("SubPlan", format!("Hashed SubPlan {number}")),
         true => ("InitPlan", format!("InitPlan {number} (returns ${})", number - 1)),
         false => ("SubPlan", format!("SubPlan {number}")),
     };
