@@ -594,7 +594,8 @@ pub struct DomainDesc {
     pub not_null: bool,
     /// DEFAULT
     pub default: Option<Expression>,
-    /// Without a default it has none, whatever the domain below has. Domains of earlier servers have that of the domain below.
+    /// Without a default it has none, whatever the domain below has; with one, it was not taken over from the domain below when this one
+    /// was made. Domains of earlier servers, which do not say, have that of the domain below if they have none.
     #[serde(default)]
     pub default_is_own: bool,
     /// CHECK constraints.

@@ -156,7 +156,7 @@ fn is_stable_text(ty: Oid) -> bool {
     if types::user::is_enum(types::user::base_type(ty, -1).0) {
         return false;
     }
-    ![DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INTERVAL, FLOAT4, FLOAT8, BYTEA].contains(&ty)
+    ![DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INTERVAL, FLOAT4, FLOAT8, BYTEA, RECORD].contains(&ty)
 }
 
 /// The context of expressions that depend on nothing but a row.

@@ -559,6 +559,13 @@ pub fn calls_volatile(expr: &Expr) -> bool {
     visit::calls_volatile(expr)
 }
 
+/// Whether an expression reads a row of its table as a whole.
+pub(crate) fn reads_whole_row(expr: &Expr) -> bool {
+    let mut found = false;
+    visit::walk(expr, 0, &mut |e, _| found |= matches!(e, Expr::WholeRow { .. }));
+    found
+}
+
 /// Calls `f` on every column reference of an expression.
 pub fn visit_columns(expr: &Expr, f: &mut dyn FnMut(&Column)) {
     visit::columns(expr, f);

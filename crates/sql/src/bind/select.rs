@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{RowLockMode, TableLockMode, WaitPolicy};
+use engine_api::{RowLockMode, TableKind, TableLockMode, WaitPolicy};
 use rupg_sql::nodes::{
     LimitOption, LockClauseStrength as Strength, LockWaitPolicy as Policy, LockingClause, Node, SelectStmt,
     SetOperation,
@@ -430,6 +430,11 @@ impl<'a> Binder<'a, '_> {
         };
         for table in tables {
             self.lock(table, TableLockMode::RowShare);
+            let of_view = self.cx.catalog.table(table).filter(|desc| desc.kind == TableKind::MaterializedView);
+            if let Some(name) = of_view.map(|desc| &desc.name) {
+                let message = format!("cannot lock rows in materialized view \"{name}\"");
+                self.refused.get_or_insert_with(|| base::Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+            }
         }
         match (refused, named) {
             (Some(what), Some((name, at))) => Err(self.unsupported(format!("{name} cannot be applied to {what}"), at)),

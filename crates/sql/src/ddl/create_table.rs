@@ -287,6 +287,12 @@ fn column_constraint(
             if column.desc.default.is_some() || column.serial.is_some() {
                 return Err(both(cx, table, column, constraint, "default and generation expression"));
             }
+            if column.desc.generated.is_some() {
+                let (column, table) = (&column.desc.name, &table.name);
+                let message =
+                    format!("multiple generation clauses specified for column \"{column}\" of table \"{table}\"");
+                return Err(Error::new(SqlState::SYNTAX_ERROR, message).at_byte(cx.sql, constraint.location));
+            }
             column.generated_at = Some(text.as_ptr() as usize - cx.sql.as_ptr() as usize);
             column.desc.generated = Some(text.into());
         }
@@ -342,6 +348,11 @@ pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, places: &[(i16
         let bound = cx.session.bind_stored(|binder| {
             crate::bind::bind_computed(crate::bind::Computed::Generated, text, ty, &column.name, table, binder)
         })?;
+        if crate::bind::reads_whole_row(&bound) {
+            let message = "cannot use whole-row variable in column generation expression";
+            return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message)
+                .detail("This would cause the generated column to depend on its own value."));
+        }
         for number in used {
             if table.columns[number as usize - 1].generated.is_some() {
                 return Err(Error::new(

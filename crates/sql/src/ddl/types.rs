@@ -336,6 +336,7 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
         let is_plain = below.typmod < 0 && !types::user::is_domain(below.base);
         let is_none = |default: &Expression| default.is_null() && is_plain;
         domain.default = below.default.clone().filter(|default| !is_none(default));
+        domain.default_is_own = domain.default.is_none();
     }
     // As in PostgreSQL the type of arrays comes first.
     let (array, oid, owner) = (cx.allocate(), cx.allocate(), cx.owner());

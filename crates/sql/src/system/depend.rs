@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Oid, Result, work};
 use engine_api::{
-    Catalog, CatalogObject, ColumnDesc, ConstraintKind, Expression, ExtensionDesc, Reference, TableDesc, TableKind,
-    TypeDesc, TypeKind,
+    Catalog, CatalogObject, ColumnDesc, ConstraintKind, DomainDesc, Expression, ExtensionDesc, Reference, TableDesc,
+    TableKind, TypeDesc, TypeKind,
 };
 use types::Datum;
 
@@ -147,10 +147,22 @@ fn made_type(edges: &mut Edges, catalog: &Catalog, desc: &TypeDesc) {
     }
     if let Some(default) = &domain.default {
         mentioned(edges, catalog, (TYPE, desc.oid, 0), default, desc.oid, "n");
+        // One that was taken over is of what the domain was over that it was written for.
+        if let Some(of) = written_for(catalog, domain).filter(|of| types::user::is_domain(*of) && *of != domain.base) {
+            edges.add((TYPE, desc.oid, 0), (TYPE, of, 0), "n");
+        }
     }
     for check in &domain.checks {
         edges.add((CONSTRAINT, check.oid, 0), (TYPE, desc.oid, 0), "a");
         mentioned(edges, catalog, (CONSTRAINT, check.oid, 0), &check.expression, desc.oid, "n");
+    }
+}
+
+/// The type that the default of a domain was bound as: what the domain is over for which it was written.
+fn written_for(catalog: &Catalog, domain: &DomainDesc) -> Option<Oid> {
+    match catalog.user_type(domain.base).map(|below| &below.kind) {
+        Some(TypeKind::Domain(below)) if !domain.default_is_own => written_for(catalog, below),
+        _ => Some(domain.base),
     }
 }
 

@@ -610,6 +610,10 @@ impl<'a> Decoder<'a> {
     }
 
     fn finish_time(mut self) -> Result<(Civil, i32), Bad> {
+        // A part of a date (`10:00 m2`) says nothing.
+        if ![0, DATE].contains(&(self.mask & DATE)) {
+            return Err(Bad::Format);
+        }
         self.validate_date()?;
         self.apply_half_day()?;
         let c = self.c;

@@ -245,6 +245,10 @@ impl<'a> Lexer<'a> {
         let bytes = self.text.as_bytes();
         let digits =
             |at: usize| bytes[at.min(bytes.len())..].iter().counted(1).take_while(|b| b.is_ascii_digit()).count();
+        if bytes.get(self.start) == Some(&b'0') && bytes.get(self.start + 1).is_some_and(u8::is_ascii_digit) {
+            self.end = self.start + 2;
+            return Err(self.error("trailing junk after numeric literal"));
+        }
         let mut at = self.end;
         at += digits(at);
         if bytes.get(at) == Some(&b'.') {
