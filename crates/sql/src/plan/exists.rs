@@ -29,6 +29,12 @@ pub(super) fn untied(inner: &Query) -> Option<Untied> {
     if !is_plain(inner) || !distinct {
         return None;
     }
+    // It is planned twice: with subqueries inside, each level would double what is below.
+    let mut has_subquery = false;
+    walk::walk_query(inner, 0, &mut |e, _| has_subquery |= matches!(e, Expr::Subquery { .. }));
+    if has_subquery {
+        return None;
+    }
     let mut query = copy(inner);
     let mut conditions = Vec::new();
     walk::conjuncts(query.filter.take()?, &mut conditions);
