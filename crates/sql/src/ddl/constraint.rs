@@ -56,8 +56,17 @@ fn one_primary_key(cx: &mut Cx<'_>, table: Oid, pending: &[Pending]) -> Result<(
     let Some(location) = second else { return Ok(()) };
     let catalog = cx.catalog();
     let name = catalog.table(table).map_or("", |table| &table.name);
-    let message = format!("multiple primary keys for table \"{name}\" are not allowed");
-    Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message).at_byte(cx.sql, location))
+    Err(second_primary_key(name).at_byte(cx.sql, location))
+}
+
+/// 42P16: a table has one primary key.
+fn second_primary_key(table: &str) -> Error {
+    let message = format!("multiple primary keys for table \"{table}\" are not allowed");
+    Error::new(SqlState::INVALID_TABLE_DEFINITION, message)
+}
+
+fn has_primary_key(table: &TableDesc) -> bool {
+    table.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::PrimaryKey { .. }))
 }
 
 /// Of keys over the same columns one is enough; it takes the name of one that is left out if it has none.
@@ -144,13 +153,9 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
     if let Some(index) = &definition.indexname {
         return adopt_index(cx, table, definition, index, primary).await;
     }
-    let is_second = primary && table.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::PrimaryKey { .. }));
-    let second = |table: &TableDesc| {
-        let message = format!("multiple primary keys for table \"{}\" are not allowed", table.name);
-        Error::new(SqlState::INVALID_TABLE_DEFINITION, message)
-    };
+    let is_second = primary && has_primary_key(&table);
     if is_second && fresh {
-        return Err(second(&table).at_byte(cx.sql, definition.location));
+        return Err(second_primary_key(&table.name).at_byte(cx.sql, definition.location));
     }
     // ALTER TABLE takes NULL from the columns of a primary key before it looks at anything else.
     let of_table = format!("of relation \"{}\"", table.name);
@@ -176,7 +181,7 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
     let place = |e: Error| if fresh { e.at_byte(cx.sql, definition.location) } else { e };
     let include = included(&table, definition).map_err(place)?;
     if is_second {
-        return Err(second(&table));
+        return Err(second_primary_key(&table.name));
     }
     let mut names: Vec<String> = Vec::new();
     for &number in columns.iter().chain(&include) {
@@ -279,11 +284,8 @@ async fn adopt_index(
     if let Some(error) = refused {
         return Err(error.at_byte(cx.sql, definition.location));
     }
-    if primary && table.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::PrimaryKey { .. })) {
-        return Err(Error::new(
-            SqlState::INVALID_TABLE_DEFINITION,
-            format!("multiple primary keys for table \"{}\" are not allowed", table.name),
-        ));
+    if primary && has_primary_key(&table) {
+        return Err(second_primary_key(&table.name));
     }
     let columns: Vec<i16> = index.keys.iter().map(|k| k.column).collect();
     for &number in columns.iter().filter(|_| primary) {
