@@ -346,6 +346,9 @@ pub struct ConstraintDesc {
     /// NOT VALID: rows that were there before may break it.
     #[serde(default)]
     pub not_valid: bool,
+    /// NO INHERIT of a CHECK, which says nothing here but is shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_inherit: bool,
     /// COMMENT ON CONSTRAINT.
     #[serde(default)]
     pub comment: Option<Arc<str>>,
@@ -598,6 +601,9 @@ pub struct DomainDesc {
     /// was made. Domains of earlier servers, which do not say, have that of the domain below if they have none.
     #[serde(default)]
     pub default_is_own: bool,
+    /// The type that a default which was taken over was written for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_of: Option<Oid>,
     /// CHECK constraints.
     pub checks: Vec<DomainCheck>,
     /// COLLATE, if that is not the collation that the type below has: the number in `pg_collation`.
@@ -982,7 +988,17 @@ impl ConstraintDesc {
     /// A constraint that is valid and always looked at at once.
     pub fn new(oid: Oid, name: impl Into<String>, columns: Vec<i16>, kind: ConstraintKind) -> ConstraintDesc {
         let name = name.into();
-        ConstraintDesc { oid, name, columns, kind, deferrable: false, deferred: false, not_valid: false, comment: None }
+        ConstraintDesc {
+            oid,
+            name,
+            columns,
+            kind,
+            deferrable: false,
+            deferred: false,
+            not_valid: false,
+            no_inherit: false,
+            comment: None,
+        }
     }
 }
 

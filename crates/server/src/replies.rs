@@ -163,7 +163,9 @@ impl Output for Replies<'_> {
         let queued = self.out.data_row(columns.len(), |fields| {
             for (i, column) in columns.iter().enumerate() {
                 let (ty, format) = (column.ty.oid, formats.get(i));
-                match row.text_bytes(i) {
+                // Where it cannot be a text it is not asked for.
+                let text = if types::is_held_as_number(ty) { None } else { row.text_bytes(i) };
+                match text {
                     Some(text) if format == Format::Text || types::is_sent_as_text(ty) => fields.bytes(text),
                     _ => fields.field(row.get(i), ty, format, settings)?,
                 }

@@ -131,32 +131,53 @@ impl Compiled {
     }
 }
 
-/// Whether an expression is the same whoever evaluates it, and when. Parts that are never evaluated do not count.
+/// Whether an expression is the same whoever evaluates it, and when. Parts that are never evaluated do not count, nor does what a
+/// domain demands, which is taken to stay as it is.
 pub(crate) fn is_immutable(expr: &Expr) -> bool {
-    let mut immutable = true;
-    bind::visit::walk(&bind::simplified(expr), 0, &mut |e, _| {
-        immutable &= match e {
-            // What a domain demands is taken to stay as it is.
-            Expr::Call { function, .. } if function.name.starts_with("domain ") => true,
-            Expr::Call { function, .. } => function.volatility == crate::functions::Volatility::Immutable,
-            Expr::Cast { arg, ty, kind, .. } => {
-                *kind != crate::ir::CastKind::InOut || is_stable_text(arg.ty().oid) && is_stable_text(ty.oid)
-            }
-            _ => true,
+    is_immutable_part(&bind::simplified(expr))
+}
+
+fn is_immutable_part(expr: &Expr) -> bool {
+    let expr = bind::under_domain(expr);
+    let is_own = match expr {
+        Expr::Call { function, .. } if function.name.starts_with("domain ") => true,
+        // PostgreSQL writes these out before it looks: all they do is to make texts of their arguments.
+        Expr::Call { function, args, .. } if MAKES_TEXT.contains(&function.oid) => {
+            args.iter().all(|arg| has_one_text(arg.ty().oid))
         }
-    });
+        Expr::Call { function, .. } => function.volatility == crate::functions::Volatility::Immutable,
+        Expr::Cast { arg, ty, kind, .. } => {
+            *kind != crate::ir::CastKind::InOut || has_one_text(arg.ty().oid) && is_read_alike(ty.oid)
+        }
+        _ => true,
+    };
+    let mut immutable = is_own;
+    bind::visit::children(expr, &mut |child| immutable = immutable && is_immutable_part(child), &mut |_| {});
     immutable
 }
 
-/// Whether the text form of a type depends on no setting.
-fn is_stable_text(ty: Oid) -> bool {
+/// `quote_literal(anyelement)`, `quote_nullable(anyelement)`, `text || anynonarray`, `anynonarray || text`.
+const MAKES_TEXT: [u32; 4] = [1285, 1290, 2003, 2004];
+
+/// Whether the output function of a type is immutable in PostgreSQL, that is, depends on no setting and no name.
+fn has_one_text(ty: Oid) -> bool {
     use types::oid::*;
-    let ty = types::element_of(ty).unwrap_or(ty);
-    // Labels can be renamed.
-    if types::user::is_enum(types::user::base_type(ty, -1).0) {
-        return false;
-    }
-    ![DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INTERVAL, FLOAT4, FLOAT8, BYTEA, RECORD].contains(&ty)
+    is_plain(ty) && ![DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL].contains(&types::user::base_type(ty, -1).0)
+}
+
+/// The same of its input function.
+fn is_read_alike(ty: Oid) -> bool {
+    use types::oid::*;
+    has_one_text(ty) && ![TIME, TIMETZ].contains(&types::user::base_type(ty, -1).0)
+}
+
+/// Whether values of a type show no names of objects, as enums, regclass and its kin do, and have no parts that might.
+fn is_plain(ty: Oid) -> bool {
+    use types::oid::*;
+    let base = types::user::base_type(ty, -1).0;
+    let has_parts =
+        base == RECORD || types::element_of(base).is_some() && ![NAME, INT2VECTOR, OIDVECTOR].contains(&base);
+    !has_parts && !types::user::is_enum(base) && !crate::functions::is_name_in_catalog(base)
 }
 
 /// The context of expressions that depend on nothing but a row.

@@ -452,6 +452,23 @@ impl<T: Into<Datum>> From<Option<T>> for Datum {
     }
 }
 
+impl Datum {
+    /// Whether two values of one type are the same to their last digit (PostgreSQL's `datum_image_eq`): equal ones may differ in
+    /// what is shown of them, as `1.0` and `1.00` do, `0` and `-0`, `1 day` and `24 hours`.
+    pub fn is_identical(&self, other: &Datum) -> bool {
+        let all = |a: &[Datum], b: &[Datum]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_identical(b));
+        match (self, other) {
+            (Datum::Float4(a), Datum::Float4(b)) => a.to_bits() == b.to_bits(),
+            (Datum::Float8(a), Datum::Float8(b)) => a.to_bits() == b.to_bits(),
+            (Datum::Numeric(a), Datum::Numeric(b)) => a.scale() == b.scale() && self == other,
+            (Datum::Interval(a), Datum::Interval(b)) => (a.micros, a.days, a.months) == (b.micros, b.days, b.months),
+            (Datum::Array(a), Datum::Array(b)) => a.dims == b.dims && all(&a.values, &b.values),
+            (Datum::Record(a), Datum::Record(b)) => all(&a.fields, &b.fields),
+            _ => self == other,
+        }
+    }
+}
+
 /// Equal as values of one type; NULL equals NULL, as in DISTINCT and GROUP BY.
 impl PartialEq for Datum {
     fn eq(&self, other: &Datum) -> bool {

@@ -233,6 +233,15 @@ pub fn is_sent_as_text(ty: Oid) -> bool {
     !matches!(ty, oid::CHAR | oid::JSONB | oid::JSONPATH)
 }
 
+/// Whether a type is one of the most common that are held as numbers.
+#[inline]
+pub fn is_held_as_number(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oid::BOOL | oid::INT2 | oid::INT4 | oid::INT8 | oid::FLOAT8 | oid::NUMERIC | oid::DATE | oid::TIMESTAMP
+    )
+}
+
 /// The byte that a value of type `"char"` is: the first of the text, or an octal escape.
 fn parse_char(text: &str) -> u8 {
     match *text.as_bytes() {

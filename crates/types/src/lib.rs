@@ -32,7 +32,9 @@ pub mod user;
 
 pub use cmp::{abbreviate, compare, compare_as, hash_as, hash_datum};
 pub use datum::{Array, ArrayRef, Datum, DatumRef, Interval, Record, relabelled, shared, type_of, written};
-pub use io::{LEFT_OVER, is_sent_as_text, parse_text, plain_int, read_binary, write_binary, write_text};
+pub use io::{
+    LEFT_OVER, is_held_as_number, is_sent_as_text, parse_text, plain_int, read_binary, write_binary, write_text,
+};
 pub use io::{tid, tid_parts, xid8, xid8_number};
 pub use key::{decode_key, encode_key, key_says_all, split_key};
 pub use network::Inet;

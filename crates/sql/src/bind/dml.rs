@@ -1095,6 +1095,11 @@ pub(super) fn own_generated(
     Ok(Some(own).filter(|expr| expr.ty().oid != types::oid::UNKNOWN))
 }
 
+/// Binds what USING says of a column whose type changes.
+pub(super) fn transform(expression: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<()> {
+    over_table(Place::Transform, expression, table, cx, |_, value| Ok(value.expr)).map(drop)
+}
+
 /// What an index is over, as it is by itself; `None` for a literal.
 pub(super) fn own_index_expression(
     expression: &Expression,

@@ -93,6 +93,13 @@ fn held_depth(expr: &Expr) -> Option<i32> {
     }
 }
 
+/// Whether an expression asks for a value that is kept.
+pub(super) fn asks_for_held(expr: &Expr) -> bool {
+    let mut asks = false;
+    super::visit::walk(expr, 0, &mut |e, _| asks |= held_depth(e).is_some());
+    asks
+}
+
 /// The least depth at which an expression keeps a value for conditions.
 pub(super) fn held_by(expr: &Expr) -> Option<i32> {
     let mut least = None;
@@ -194,6 +201,12 @@ pub(super) fn once(value: Expr) -> Result<(Expr, Expr)> {
     let about = Expr::Call { function: internal("domain held")?, args: vec![depth.clone()], ty, location: -1 };
     let value = Expr::Call { function: internal("domain hold")?, args: vec![depth, value], ty, location: -1 };
     Ok((value, about))
+}
+
+/// An expression that speaks of a value which is kept for it, whatever becomes of its parts: the value comes first.
+pub(super) fn within(value: Expr, expr: Expr) -> Result<Expr> {
+    let ty = expr.ty();
+    Ok(Expr::Call { function: internal("domain within")?, args: vec![value, expr], ty, location: -1 })
 }
 
 /// A type's name: with its schema unless the search path finds it without.

@@ -506,25 +506,22 @@ impl<'a> Binder<'a, '_> {
             && !self.cx.keeps_calls
             && super::visit::calls_volatile(&operand.expr)
         {
-            // It is evaluated once, with the first condition.
+            // It is evaluated once, before the conditions.
             let (value, held) = super::domain::once(std::mem::replace(&mut operand.expr, Expr::Default))?;
             operand.expr = held;
             kept = Some(value);
         }
-        let keeps = kept.is_some();
         let mut conditions = Vec::with_capacity(c.args.len());
         let mut results = Vec::with_capacity(c.args.len() + 1);
         for node in c.args.iter().flatten() {
             let Node::CaseWhen(when) = node else { continue };
             let mut condition = self.operand(when.expr.as_ref())?;
             if let Some(operand) = &operand {
-                if keeps && super::domain::held_by(&condition.expr).is_some() {
+                if kept.is_some() && super::domain::held_by(&condition.expr).is_some() {
                     let message = "CASE of a volatile expression whose conditions keep values is not supported";
                     return Err(self.unsupported(message, condition.at));
                 }
-                let mut operand = operand.clone();
-                operand.expr = kept.take().unwrap_or(operand.expr);
-                condition = self.operator("=", Some(operand), condition, when.location)?;
+                condition = self.operator("=", Some(operand.clone()), condition, when.location)?;
             }
             let condition = self.coerce_to_boolean(condition, "CASE/WHEN")?;
             self.note_decided(&condition);
@@ -550,10 +547,13 @@ impl<'a> Binder<'a, '_> {
         let typmod = if has_else { typmod } else { -1 };
         let branches = conditions.into_iter().zip(values).collect();
         let otherwise = has_else.then(|| Box::new(otherwise));
-        Ok(Located {
-            expr: Expr::Case { simple: operand.is_some(), branches, otherwise, ty: Ty { oid: ty, typmod } },
-            at: c.location,
-        })
+        let ty = Ty { oid: ty, typmod };
+        let case = Expr::Case { simple: operand.is_some(), branches, otherwise, ty };
+        let expr = match kept {
+            Some(value) => super::domain::within(value, case)?,
+            None => case,
+        };
+        Ok(Located { expr, at: c.location })
     }
 
     fn common(&mut self, list: &'a [Option<Node>], name: &str) -> Result<(Vec<Expr>, Ty)> {

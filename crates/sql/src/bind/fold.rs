@@ -25,6 +25,10 @@ pub(super) fn call(cx: &BindContext<'_>, function: &'static Function, args: Vec<
     {
         return Expr::Const(value, ty);
     }
+    if function.strict && args.iter().any(|arg| matches!(arg, Expr::Const(Datum::Null, _))) {
+        // It is NULL, but its other arguments may be constants that cannot be computed.
+        cx.has_decided_condition.set(true);
+    }
     Expr::Call { function, args, ty, location }
 }
 
@@ -167,7 +171,7 @@ fn is_read_alike(ty: base::Oid) -> bool {
     .contains(&ty)
 }
 
-/// The value of a call or cast whose arguments have become constants since it was bound. What fails stays as it is.
+/// The value of a call or cast whose arguments have become constants since it was bound. What fails stays as it is, and is noted.
 pub(super) fn known(cx: &BindContext<'_>, expr: &Expr) -> Option<Expr> {
     let (value, ty) = match expr {
         Expr::Call { function, args, ty, .. } => (value_of_call(cx, function, args)?, *ty),
@@ -177,7 +181,7 @@ pub(super) fn known(cx: &BindContext<'_>, expr: &Expr) -> Option<Expr> {
         },
         _ => return None,
     };
-    value.ok().filter(|value| functions::weight(value) <= FOLDED_MAX).map(|value| Expr::Const(value, ty))
+    settled(cx, value).map(|value| Expr::Const(value, ty))
 }
 
 /// The error of what was to be folded and could not be.

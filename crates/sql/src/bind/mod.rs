@@ -113,6 +113,8 @@ pub struct BindContext<'a> {
     pub places: Option<Vec<(RangeVar, Oid)>>,
     /// The names were looked up before, by another role: whether this one may look into the schemas is not asked again.
     pub names_known: bool,
+    /// The statement is COPY's, which computes nothing before it has a row.
+    pub copies: bool,
     /// Within the texts of so many stored expressions, one in another, whose names were looked up when they were defined.
     in_stored: u32,
     /// The references of the stored expression that is bound next, if they are asked for.
@@ -148,6 +150,7 @@ impl<'a> BindContext<'a> {
             infer_params,
             places: None,
             names_known: false,
+            copies: false,
             in_stored: 0,
             notes: None,
             path_outside: None,
@@ -306,9 +309,15 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
     erase::statement(&mut statement);
     let (tables, refused) = (binder.tables, binder.refused);
     // What cannot be planned is refused before whoever may not run the plan.
-    let refused = raise::error(&statement, cx).or(refused).or_else(|| permissions::denied(&statement, cx));
+    let refused = refused.or_else(|| permissions::denied(&statement, cx));
+    let mut unplanned = raise::error(&statement, cx);
     raise::drop_unread(&mut statement, cx);
-    simplify::statement(&mut statement, cx);
+    if simplify::statement(&mut statement, cx) {
+        // What has become a constant by that may be one that cannot be computed.
+        unplanned = unplanned.or_else(|| raise::error(&statement, cx));
+        raise::drop_unread(&mut statement, cx);
+    }
+    let refused = unplanned.or(refused).or_else(|| raise::error_at_start(&statement, cx));
     Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused })
 }
 
@@ -376,7 +385,17 @@ fn finished(expr: Expr, cx: &BindContext<'_>) -> Expr {
     if cx.keeps_calls { expr } else { erase::erased(expr) }
 }
 
-/// The same, of one that is about to be evaluated.
+/// Computes the constants of an expression that a definition is to keep, as PostgreSQL does before it looks whether it is immutable.
+///
+/// # Errors
+/// What they cannot be computed by.
+pub(crate) fn check_constants(expr: &Expr, cx: &BindContext<'_>) -> Result<()> {
+    let mut expr = expr.clone();
+    simplify::alone(&mut expr, cx);
+    raise::error_of(&expr, cx).map_or(Ok(()), Err)
+}
+
+/// As [`finished`], of one that is about to be evaluated.
 fn evaluated(expr: Expr, cx: &BindContext<'_>) -> Expr {
     let mut expr = finished(expr, cx);
     if !cx.keeps_calls {
@@ -395,6 +414,7 @@ pub(crate) fn bind_domain_condition(
 }
 
 pub(crate) use domain::{casts_to_domains, under_domain};
+pub(crate) use view::is_recursion;
 
 /// The condition of a domain as it is to be shown: the value is parameter 0.
 pub(crate) fn bind_shown_condition(
@@ -541,6 +561,11 @@ pub fn bind_computed(
     };
     let expr = dml::computed(place, text, ty, column, table, cx)?;
     Ok(finished(expr, cx))
+}
+
+/// Binds what USING says of a column whose type changes, to see whether it can be, whatever the type is.
+pub(crate) fn check_transform(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<()> {
+    dml::transform(text, table, cx)
 }
 
 /// The default that a column has from its type.

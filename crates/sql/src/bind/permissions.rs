@@ -275,7 +275,7 @@ impl Walk {
                         MergeKind::Update(set) => self.updates(set),
                         MergeKind::Delete => self.wants(Privileges::DELETE),
                         MergeKind::Insert(values, named) => self.inserts(&values[..*named]),
-                        MergeKind::Nothing => {}
+                        MergeKind::Nothing => self.wants(Privileges::SELECT),
                     }
                     action.condition.iter().for_each(|condition| self.expr(condition));
                     match &action.kind {

@@ -20,6 +20,22 @@ pub(super) fn error(statement: &Statement, cx: &BindContext<'_>) -> Option<Error
     if cx.failed.get() { Look { cx }.statement(statement).err() } else { None }
 }
 
+/// The first such error of what a table computes of the rows that a statement puts into it. PostgreSQL finds these when it starts to
+/// run an INSERT or a MERGE, behind the rights, and whether or not there will be a row.
+pub(super) fn error_at_start(statement: &Statement, cx: &BindContext<'_>) -> Option<Error> {
+    let generated = match statement {
+        Statement::Insert(insert) if !cx.copies => &insert.generated,
+        Statement::Merge(merge) => &merge.generated,
+        _ => return None,
+    };
+    generated.iter().find_map(|(_, value)| error_of(value, cx))
+}
+
+/// The first such error of an expression.
+pub(super) fn error_of(expr: &Expr, cx: &BindContext<'_>) -> Option<Error> {
+    if cx.failed.get() { Look { cx }.expr(expr).err() } else { None }
+}
+
 /// Takes what nobody reads out of a statement that has such an error: it is not computed when the statement runs either.
 pub(super) fn drop_unread(statement: &mut Statement, cx: &BindContext<'_>) {
     if !cx.failed.get() {

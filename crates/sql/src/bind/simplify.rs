@@ -30,10 +30,11 @@ fn in_one(expr: &mut Expr) {
     node(expr);
 }
 
-/// Simplifies the expressions of a statement. What they leave out is not evaluated when the statement runs.
-pub(super) fn statement(statement: &mut Statement, cx: &BindContext<'_>) {
+/// Simplifies the expressions of a statement, if there is something to simplify. What they leave out is not evaluated when the
+/// statement runs.
+pub(super) fn statement(statement: &mut Statement, cx: &BindContext<'_>) -> bool {
     if !cx.has_decided_condition.get() {
-        return;
+        return false;
     }
     let simplify = Simplify { cx };
     visit::statement_parts_mut(statement, &mut |expr| simplify.expr(expr), &mut |query| simplify.query(query));
@@ -43,6 +44,7 @@ pub(super) fn statement(statement: &mut Statement, cx: &BindContext<'_>) {
         Statement::Merge(merge) => conditions(&mut merge.query),
         Statement::Insert(_) | Statement::Select(_) => {}
     }
+    true
 }
 
 /// Simplifies an expression that belongs to no statement.
@@ -173,6 +175,20 @@ fn node(expr: &mut Expr) {
                 0 => *expr = Expr::Const(Datum::Null, *ty),
                 1 if args[0].ty() == *ty => *expr = args.remove(0),
                 _ => {}
+            }
+        }
+        // It is never called, whatever its other arguments are.
+        Expr::Call { function, args, ty, .. }
+            if function.strict && args.iter().any(|arg| matches!(arg, Expr::Const(Datum::Null, _))) =>
+        {
+            *expr = Expr::Const(Datum::Null, *ty);
+        }
+        Expr::Call { function, args, .. } if function.name == "domain within" => {
+            // Nothing that is left asks for the value.
+            if let [_, asking] = args.as_mut_slice()
+                && !super::domain::asks_for_held(asking)
+            {
+                *expr = std::mem::replace(asking, Expr::Default);
             }
         }
         Expr::IsNull { arg, negated, fields: false } => {

@@ -98,6 +98,13 @@ fn note_used(query: &Query, seen: &mut [ViewRelation]) {
     }
 }
 
+const RECURSION: &str = "infinite recursion detected in rules";
+
+/// Whether a query was refused for a view that reads itself, which PostgreSQL finds when it expands views, behind all else.
+pub(crate) fn is_recursion(error: &Error) -> bool {
+    error.code() == SqlState::INVALID_OBJECT_DEFINITION && error.fields().message.starts_with(RECURSION)
+}
+
 impl<'a, 'c> Binder<'a, 'c> {
     /// What a name in the text of a view meant when the view was made.
     pub(super) fn known_relation(&self, var: &RangeVar) -> Option<&ViewRelation> {
@@ -154,7 +161,7 @@ impl<'a, 'c> Binder<'a, 'c> {
     ) -> Result<T> {
         let view = desc.view.as_ref().ok_or_else(|| Error::internal("a view without a query"))?;
         if self.views.contains(&desc.oid) {
-            let message = format!("infinite recursion detected in rules for relation \"{}\"", desc.name);
+            let message = format!("{RECURSION} for relation \"{}\"", desc.name);
             return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
         }
         let catalog = Arc::clone(&self.cx.catalog);

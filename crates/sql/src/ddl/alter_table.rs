@@ -627,6 +627,11 @@ async fn drop_constraint(cx: &mut Cx<'_>, table: TableDesc, cmd: &AlterTableCmd,
         }
         return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
     };
+    if let ConstraintKind::ForeignKey { table: other, .. } = constraint.kind
+        && let Some(other) = cx.catalog().table(other)
+    {
+        cx.session.check_not_in_use(other.oid, &other.name, "ALTER TABLE")?;
+    }
     drop::drop_constraint(cx, &table, constraint.oid, cmd.behavior == DropBehavior::DROP_CASCADE).await
 }
 
@@ -661,8 +666,22 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
     let Some(Node::ColumnDef(def)) = &cmd.def else {
         return Err(Error::internal("ALTER TYPE without a type"));
     };
+    let using = match &def.raw_default {
+        Some(node) => {
+            let at = leftmost(node);
+            let before = cx.sql.get(..at.max(0) as usize).unwrap_or_default();
+            let from = last_position(before, "using").ok_or_else(|| Error::internal("USING without its text"))?;
+            Some(expression_after(cx.sql, from as i32, "using", false).unwrap_or_default())
+        }
+        None => None,
+    };
+    if let Some(text) = using {
+        // What it says is looked at before the column is, and before its new type.
+        let looked_at = cx.session.bind_stored(|binder| crate::bind::check_transform(&text.into(), table, binder));
+        looked_at.map_err(|e| cx.place(e, text, true))?;
+    }
     let number = column_number(table, name)?;
-    if def.raw_default.is_some() && table.columns[number as usize - 1].generated.is_some() {
+    if using.is_some() && table.columns[number as usize - 1].generated.is_some() {
         let message = "cannot specify USING when altering type of generated column";
         return Err(Error::new(SqlState::INVALID_COLUMN_DEFINITION, message)
             .detail(format!("Column \"{name}\" is a generated column.")));
@@ -676,27 +695,16 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
         let message = "identity column type must be smallint, integer, or bigint";
         return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
     }
-    let using = match &def.raw_default {
-        Some(node) => {
-            let at = leftmost(node);
-            let before = cx.sql.get(..at.max(0) as usize).unwrap_or_default();
-            let from = last_position(before, "using").ok_or_else(|| Error::internal("USING without its text"))?;
-            Some(expression_after(cx.sql, from as i32, "using", false).unwrap_or_default())
-        }
-        None => {
-            let old = &table.columns[number as usize - 1];
-            if !cx.session.assignable(old.type_oid, ty.oid) {
-                let [shown, whole] = [-1, ty.typmod].map(|typmod| cx.session.shown_type(ty.oid, typmod));
-                let message = format!("column \"{name}\" cannot be cast automatically to type {shown}");
-                let error = Error::new(SqlState::DATATYPE_MISMATCH, message);
-                return Err(match old.generated {
-                    Some(_) => error,
-                    None => error.hint(format!("You might need to specify \"USING {}::{whole}\".", quote(name))),
-                });
-            }
-            None
-        }
-    };
+    let old = &table.columns[number as usize - 1];
+    if using.is_none() && !cx.session.assignable(old.type_oid, ty.oid) {
+        let [shown, whole] = [-1, ty.typmod].map(|typmod| cx.session.shown_type(ty.oid, typmod));
+        let message = format!("column \"{name}\" cannot be cast automatically to type {shown}");
+        let error = Error::new(SqlState::DATATYPE_MISMATCH, message);
+        return Err(match old.generated {
+            Some(_) => error,
+            None => error.hint(format!("You might need to specify \"USING {}::{whole}\".", quote(name))),
+        });
+    }
     let place = using.unwrap_or_default();
     let using = using.map_or_else(|| quote(name), str::to_string);
     let (plain, shown) = (Ty::of(ty.oid), cx.session.shown_type(ty.oid, -1));
@@ -757,11 +765,7 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
             *expression = cx.session.shown_condition(expression, &before)?;
         }
     }
-    for constraint in &table.constraints {
-        if let ConstraintKind::Check { expression } = &constraint.kind {
-            cx.session.check_condition(expression, &table).map_err(without_position)?;
-        }
-    }
+    check_constraints(cx, &table, &changed)?;
     for index in indexes {
         cx.put(CatalogObject::Index(index)).await?;
     }
@@ -770,6 +774,31 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
     let computed: Vec<(i16, String)> = changes.iter().map(|c| (c.number, c.expression.clone())).collect();
     rewrite_table(cx, table, layout, &computed).await?;
     super::constraint::look_again(cx, oid, &changed).await
+}
+
+/// Sees whether the constraints of a table can be, now that these columns have other types, in the order in which they were made.
+fn check_constraints(cx: &mut Cx<'_>, table: &TableDesc, changed: &[i16]) -> Result<()> {
+    let mut constraints: Vec<_> = table.constraints.iter().collect();
+    constraints.sort_by_key(|constraint| constraint.oid);
+    for constraint in constraints {
+        match &constraint.kind {
+            ConstraintKind::Check { expression } => {
+                cx.session.check_condition(expression, table).map_err(without_position)?;
+            }
+            ConstraintKind::ForeignKey { table: referenced, columns, .. }
+                if constraint.columns.iter().any(|column| changed.contains(column)) =>
+            {
+                let catalog = cx.catalog();
+                let referenced = if *referenced == table.oid { Some(table) } else { catalog.table(*referenced) };
+                if let Some(referenced) = referenced {
+                    let keys = ((table, &constraint.columns[..]), (referenced, &columns[..]));
+                    super::constraint::require_comparable(cx, keys.0, keys.1, &constraint.name)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// The sequence of an identity column follows its type.

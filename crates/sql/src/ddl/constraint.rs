@@ -60,12 +60,12 @@ fn one_primary_key(cx: &mut Cx<'_>, table: Oid, pending: &[Pending]) -> Result<(
 }
 
 /// 42P16: a table has one primary key.
-fn second_primary_key(table: &str) -> Error {
+pub(super) fn second_primary_key(table: &str) -> Error {
     let message = format!("multiple primary keys for table \"{table}\" are not allowed");
     Error::new(SqlState::INVALID_TABLE_DEFINITION, message)
 }
 
-fn has_primary_key(table: &TableDesc) -> bool {
+pub(super) fn has_primary_key(table: &TableDesc) -> bool {
     table.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::PrimaryKey { .. }))
 }
 
@@ -155,7 +155,8 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
     }
     let is_second = primary && has_primary_key(&table);
     if is_second && fresh {
-        return Err(second_primary_key(&table.name).at_byte(cx.sql, definition.location));
+        // LIKE has copied the first one.
+        return Err(second_primary_key(&table.name));
     }
     // ALTER TABLE takes NULL from the columns of a primary key before it looks at anything else.
     let of_table = format!("of relation \"{}\"", table.name);
@@ -375,6 +376,7 @@ async fn add_check(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bo
     let kind = ConstraintKind::Check { expression };
     table.constraints.push(ConstraintDesc {
         not_valid: !fresh && definition.skip_validation,
+        no_inherit: definition.is_no_inherit,
         ..ConstraintDesc::new(cx.allocate(), name, columns, kind)
     });
     cx.put(CatalogObject::Table(table)).await
@@ -503,7 +505,7 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
 }
 
 /// Refuses a foreign key whose columns cannot be compared with those that it points at.
-fn require_comparable(
+pub(super) fn require_comparable(
     cx: &mut Cx<'_>,
     (table, columns): (&TableDesc, &[i16]),
     (referenced, targets): (&TableDesc, &[i16]),
@@ -699,7 +701,7 @@ async fn validate_foreign_key(
         .map(|(&a, &b)| format!("a.{} = b.{}", column(table, a), column(referenced, b)))
         .collect();
     let present: Vec<String> = columns.iter().map(|&a| format!("a.{} IS NOT NULL", column(table, a))).collect();
-    let shown: Vec<String> = columns.iter().map(|&a| format!("a.{}::text", column(table, a))).collect();
+    let shown: Vec<String> = columns.iter().map(|&a| format!("a.{}", column(table, a))).collect();
     let query = format!(
         "SELECT {} FROM {} a WHERE {} AND NOT EXISTS (SELECT 1 FROM {} b WHERE {}) LIMIT 1",
         shown.join(", "),
@@ -721,7 +723,8 @@ async fn validate_foreign_key(
             .constraint(name));
     }
     let names: Vec<&str> = columns.iter().map(|&n| table.columns[n as usize - 1].name.as_str()).collect();
-    let values: Vec<String> = row.iter().map(|d| format!("{}", crate::session::TextOf(d))).collect();
+    let types = columns.iter().map(|&n| table.columns[n as usize - 1].type_oid);
+    let values: Vec<String> = row.iter().zip(types).map(|(value, ty)| cx.session.text_of_value(value, ty)).collect();
     let who = shown::reader(&cx.session.identity());
     let key = match shown::reads_columns(&catalog, who, table.oid, columns.iter().copied()) {
         true => format!("({})=({}) ", names.join(", "), values.join(", ")),

@@ -57,7 +57,10 @@ pub(crate) fn take_into(select: &mut SelectStmt) -> Option<Box<IntoClause>> {
 async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exists: bool) -> Result<String> {
     let name = into.rel.as_deref().ok_or_else(|| Error::internal("CREATE TABLE AS without a name"))?;
     let Source { node: query, text, arguments, executed } = source;
-    let columns = cx.session.query_columns(&query, &text, &arguments, false)?;
+    let bound = |cx: &mut Cx<'_>| cx.session.query_columns(&query, &text, &arguments, false);
+    let Some(columns) = cx.query_of_new(name, if_not_exists, bound)? else {
+        return Ok("CREATE TABLE AS".to_string());
+    };
     if matches!(cx.permanent_schema(name), Ok(None)) {
         super::temporary::may_create(cx)?;
     }

@@ -10,7 +10,7 @@ use super::constraint::{Pending, add_constraints};
 use super::names::{expression_after, free_relation_name, parenthesised_after};
 use super::storage;
 use super::{Cx, like, sequence, temporary};
-use crate::bind::{ColumnType, Computed};
+use crate::bind::{self, ColumnType, Computed};
 use crate::session::text_of;
 use crate::system_column;
 
@@ -114,9 +114,15 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     check_generated(cx, &table, &generated)?;
     cx.put(CatalogObject::Table(table.clone())).await?;
     check_defaults(cx, &table)?;
-    add_constraints(cx, table.oid, pending, true).await?;
-    // As in PostgreSQL, what LIKE copies comes last, and must not have the name of what is there.
+    if likes.is_empty() {
+        add_constraints(cx, table.oid, pending, true).await?;
+        return Ok("CREATE TABLE");
+    }
+    let is_check = |p: &Pending| p.definition.contype == ConstrType::CONSTR_CHECK;
+    let (checks, others) = pending.into_iter().partition(is_check);
+    add_constraints(cx, table.oid, checks, true).await?;
     like::finish(cx, &table, &likes).await?;
+    add_constraints(cx, table.oid, others, true).await?;
     Ok("CREATE TABLE")
 }
 
@@ -345,10 +351,10 @@ pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, places: &[(i16
         let place = places.iter().find(|(number, _)| *number == column.number);
         let part = place.and_then(|(_, at)| cx.sql.get(*at..));
         let used = used.map_err(|e| cx.place(e, part.unwrap_or_default(), part.is_some()))?;
-        let bound = cx.session.bind_stored(|binder| {
-            crate::bind::bind_computed(crate::bind::Computed::Generated, text, ty, &column.name, table, binder)
-        })?;
-        if crate::bind::reads_whole_row(&bound) {
+        let bound = cx
+            .session
+            .bind_stored(|binder| bind::bind_computed(Computed::Generated, text, ty, &column.name, table, binder))?;
+        if bind::reads_whole_row(&bound) {
             let message = "cannot use whole-row variable in column generation expression";
             return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message)
                 .detail("This would cause the generated column to depend on its own value."));
@@ -365,14 +371,38 @@ pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, places: &[(i16
                 .detail("A generated column cannot reference another generated column."));
             }
         }
-        // Its values are kept: they must be those that it would have today.
-        let is_new = place.is_some() || column.number as usize == table.columns.len();
-        if is_new && !crate::index_code::is_immutable(&bound) {
-            let message = "generation expression is not immutable";
-            return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
+        if place.is_some() || column.number as usize == table.columns.len() {
+            check_new_generated(cx, table, column, text, place.is_none())?;
         }
     }
     Ok(())
+}
+
+/// Sees that the values of a new generated column, which are kept, would be the same today, and that its constants can be computed:
+/// those of its expression, as PostgreSQL does before it becomes a value of the column's type, and those of what it assigns if the
+/// table may have rows.
+fn check_new_generated(
+    cx: &mut Cx<'_>,
+    table: &TableDesc,
+    column: &ColumnDesc,
+    text: &Expression,
+    may_have_rows: bool,
+) -> Result<()> {
+    let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
+    cx.session.bind_stored(|binder| {
+        if let Some(own) = bind::bind_own_generated(text, table, binder)? {
+            bind::check_constants(&own, binder)?;
+            if !crate::index_code::is_immutable(&own) {
+                let message = "generation expression is not immutable";
+                return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
+            }
+        }
+        if may_have_rows {
+            let assigned = bind::bind_computed(Computed::Generated, text, ty, &column.name, table, binder)?;
+            bind::check_constants(&assigned, binder)?;
+        }
+        Ok(())
+    })
 }
 
 fn conflicting_null(column: &str, table: &str) -> Error {

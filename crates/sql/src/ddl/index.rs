@@ -9,7 +9,7 @@ use rupg_sql::nodes::{DefElem, IndexElem, IndexStmt, Node, ReindexObjectType, Re
 use super::Cx;
 use super::names::{Token, display, free_relation_name, strings, tokens};
 use super::storage;
-use crate::bind::{bind_index_expression, bind_index_predicate, bind_own_index_expression};
+use crate::bind::{bind_index_expression, bind_index_predicate, bind_own_index_expression, check_constants};
 use crate::collation;
 use crate::index_code::is_immutable;
 use crate::ir::Expr;
@@ -38,6 +38,7 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
             Error::new(SqlState::WRONG_OBJECT_TYPE, message).detail("This operation is not supported for views.")
         );
     }
+    cx.session.check_not_in_use(table.oid, &table.name, "CREATE INDEX")?;
     // As in PostgreSQL, the condition is looked at before the keys.
     let predicate = match &stmt.whereClause {
         Some(_) => predicate(cx, &table, text.predicate)?,
@@ -238,7 +239,10 @@ fn expression_of(
     name: String,
     sql: &str,
 ) -> Result<IndexExpression> {
-    let bound = cx.session.bind_stored(|binder| bind_index_expression(&text, table, binder))?;
+    let bound = cx.session.bind_stored(|binder| {
+        let bound = bind_index_expression(&text, table, binder)?;
+        check_constants(&bound, binder).map(|()| bound)
+    })?;
     if !is_immutable(&bound) {
         let message = "functions in index expression must be marked IMMUTABLE";
         return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
@@ -266,7 +270,10 @@ fn predicate(cx: &mut Cx<'_>, table: &TableDesc, text: &str) -> Result<Option<Ex
 }
 
 fn check_predicate(cx: &mut Cx<'_>, table: &TableDesc, expression: &Expression) -> Result<()> {
-    let bound = cx.session.bind_stored(|binder| bind_index_predicate(expression, table, binder))?;
+    let bound = cx.session.bind_stored(|binder| {
+        let bound = bind_index_predicate(expression, table, binder)?;
+        check_constants(&bound, binder).map(|()| bound)
+    })?;
     if !is_immutable(&bound) {
         let message = "functions in index predicate must be marked IMMUTABLE";
         return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));

@@ -1,14 +1,18 @@
 //! LIKE in CREATE TABLE: columns of another table, and what is copied with them.
 
+use std::sync::Arc;
+
 use base::{Oid, Result, SqlState};
 use engine_api::{CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, IndexDesc, Privileges, TableDesc};
-use rupg_sql::nodes::{Node, TableLikeClause};
+use rupg_sql::nodes::{Node, RangeVar, TableLikeClause};
 
 use super::Cx;
+use super::constraint::{has_primary_key, second_primary_key};
 use super::names::free_relation_name;
 use crate::privileges;
 
 /// Bits of [`TableLikeClause::options`].
+const COMMENTS: u32 = 1;
 const CONSTRAINTS: u32 = 4;
 const DEFAULTS: u32 = 8;
 const GENERATED: u32 = 16;
@@ -23,7 +27,7 @@ pub(super) fn add_columns(
     serials: &mut Vec<(i16, Oid, Vec<Option<Node>>)>,
 ) -> Result<TableDesc> {
     let name = clause.relation.as_deref().ok_or_else(|| base::Error::internal("LIKE without a table"))?;
-    let source = cx.relation_named(name).map_err(|e| e.at_byte(cx.sql, name.location))?;
+    let source = relation_like(cx, name).map_err(|e| e.at_byte(cx.sql, name.location))?;
     let catalog = cx.catalog();
     if let Some(object) = catalog.get(source.oid) {
         privileges::require(&catalog, cx.session.who(), object, Privileges::SELECT)?;
@@ -46,6 +50,9 @@ pub(super) fn add_columns(
             _ => None,
         };
         let generated = column.generated.clone().filter(|_| copies(GENERATED));
+        if let Some(comment) = source.comments.get(&column.number).filter(|_| copies(COMMENTS)) {
+            table.comments.insert(number, Arc::clone(comment));
+        }
         table.columns.push(ColumnDesc {
             number,
             default,
@@ -67,6 +74,22 @@ pub(super) fn add_columns(
     Ok(source)
 }
 
+/// The table, view or materialized view to be like.
+///
+/// # Errors
+/// 42P01; 42809 if it is another kind of relation.
+fn relation_like(cx: &mut Cx<'_>, name: &RangeVar) -> Result<TableDesc> {
+    let other = match cx.find_relation(name)?.as_deref() {
+        Some(CatalogObject::Sequence(_)) => "sequences",
+        Some(CatalogObject::Index(_)) => "indexes",
+        _ => return cx.relation_named(name),
+    };
+    let name = name.relname.as_deref().unwrap_or_default();
+    let message = format!("relation \"{name}\" is invalid in LIKE clause");
+    Err(base::Error::new(SqlState::WRONG_OBJECT_TYPE, message)
+        .detail(format!("This operation is not supported for {other}.")))
+}
+
 /// 0A000: what would speak of another table's row.
 fn whole_row(what: String, source: &TableDesc) -> base::Error {
     base::Error::unsupported("cannot convert whole-row table reference")
@@ -78,7 +101,8 @@ fn counterpart(source: &TableDesc, table: &TableDesc, number: i16) -> Option<i16
     table.column(&source.columns.get(number as usize - 1)?.name).map(|c| c.number)
 }
 
-/// Copies constraints and indexes once the new table is there.
+/// Copies constraints and indexes once the new table is there with its own checks, and before its own keys are, as in PostgreSQL: what
+/// is copied must not have the name of what is there, and foreign keys may be to a copied key.
 pub(super) async fn finish(cx: &mut Cx<'_>, table: &TableDesc, likes: &[(TableDesc, u32)]) -> Result<()> {
     for (source, options) in likes {
         let mut desc = cx.catalog().table(table.oid).cloned().unwrap_or_else(|| table.clone());
@@ -93,21 +117,28 @@ pub(super) async fn finish(cx: &mut Cx<'_>, table: &TableDesc, likes: &[(TableDe
                 super::constraint::check_name_free(&desc, &constraint.name)?;
                 let columns = constraint.columns.iter().filter_map(|&n| place(n)).collect();
                 let (oid, name, kind) = (cx.allocate(), constraint.name.clone(), ConstraintKind::Check { expression });
-                desc.constraints.push(ConstraintDesc::new(oid, name, columns, kind));
+                desc.constraints.push(ConstraintDesc {
+                    no_inherit: constraint.no_inherit,
+                    comment: constraint.comment.clone().filter(|_| options & COMMENTS != 0),
+                    ..ConstraintDesc::new(oid, name, columns, kind)
+                });
             }
             cx.put(CatalogObject::Table(desc.clone())).await?;
         }
         if options & INDEXES != 0 {
-            copy_indexes(cx, desc, source).await?;
+            copy_indexes(cx, desc, source, options & COMMENTS != 0).await?;
         }
     }
     Ok(())
 }
 
-async fn copy_indexes(cx: &mut Cx<'_>, mut desc: TableDesc, source: &TableDesc) -> Result<()> {
+async fn copy_indexes(cx: &mut Cx<'_>, mut desc: TableDesc, source: &TableDesc, with_comments: bool) -> Result<()> {
     let catalog = cx.catalog();
     let indexes: Vec<IndexDesc> = catalog.indexes(source.oid).cloned().collect();
     for index in indexes {
+        if index.primary && has_primary_key(&desc) {
+            return Err(second_primary_key(&desc.name));
+        }
         let catalog = cx.catalog();
         let place = |number: i16| if number == 0 { Some(0) } else { counterpart(source, &desc, number) };
         let keys: Vec<_> = index
@@ -150,7 +181,7 @@ async fn copy_indexes(cx: &mut Cx<'_>, mut desc: TableDesc, source: &TableDesc) 
             include,
             expressions,
             predicate,
-            comment: None,
+            comment: index.comment.clone().filter(|_| with_comments),
             ..index.clone()
         };
         if constraint.is_some() {

@@ -417,6 +417,13 @@ impl Cx<'_> {
 
     /// [`Cx::creation_schema`] of a permanent relation; `None` for a temporary one, whose schema may have to be made.
     pub fn permanent_schema(&mut self, name: &RangeVar) -> Result<Option<Oid>> {
+        let Some(schema) = self.permanent_place(name)? else { return Ok(None) };
+        self.require_creation(schema, name)?;
+        Ok(Some(schema))
+    }
+
+    /// The same, whoever may make relations there.
+    fn permanent_place(&mut self, name: &RangeVar) -> Result<Option<Oid>> {
         let catalog = self.catalog();
         let own = self.session.temporary_schema_name();
         let given = name.schemaname.as_deref();
@@ -443,6 +450,10 @@ impl Cx<'_> {
             let message = "cannot create relations in temporary schemas of other sessions";
             return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
+        Ok(Some(schema))
+    }
+
+    fn require_creation(&mut self, schema: Oid, name: &RangeVar) -> Result<()> {
         if schema == oids::SCHEMA_PG_CATALOG && self.session.is_superuser() {
             let relname = name.relname.as_deref().unwrap_or_default();
             return Err(Error::new(
@@ -451,8 +462,37 @@ impl Cx<'_> {
             )
             .detail("System catalog modifications are currently disallowed."));
         }
-        rights::require_schema(self, schema, Privileges::CREATE)?;
-        Ok(Some(schema))
+        rights::require_schema(self, schema, Privileges::CREATE)
+    }
+
+    /// Binds the query of a new relation. `None`, with a notice, if there is a relation of that name and that is no error: what is
+    /// there is found before views are expanded, and before anybody's rights are looked at.
+    ///
+    /// # Errors
+    /// Those of the query; 3F000; 42P07.
+    pub fn query_of_new(
+        &mut self,
+        name: &RangeVar,
+        if_not_exists: bool,
+        bind: impl FnOnce(&mut Self) -> Result<Vec<crate::bind::ResultColumn>>,
+    ) -> Result<Option<Vec<crate::bind::ResultColumn>>> {
+        let columns = bind(self);
+        if columns.as_ref().is_err_and(|error| !crate::bind::is_recursion(error)) {
+            return columns.map(Some);
+        }
+        let schema = match self.permanent_place(name)? {
+            Some(schema) => Some(schema),
+            None => {
+                let own = self.session.temporary_schema_name();
+                self.catalog().schema(self.database(), &own).map(|schema| schema.oid)
+            }
+        };
+        if let Some(schema) = schema
+            && !self.check_free(schema, name.relname.as_deref().unwrap_or_default(), if_not_exists)?
+        {
+            return Ok(None);
+        }
+        columns.map(Some)
     }
 
     /// Whether a new relation may take the name. `false` with IF NOT EXISTS and a notice when it is taken.

@@ -21,27 +21,17 @@ pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'s
         named.push(table.oid);
     }
     let cascade = stmt.behavior == DropBehavior::DROP_CASCADE;
-    loop {
-        let catalog = cx.catalog();
-        let Some((referencing, referenced)) = outside_reference(&catalog, &tables) else { break };
-        if !cascade {
-            // The first of those that the statement names is told of.
-            let of_one = |&table: &Oid| named_reference(&catalog, &tables, table);
-            let (referencing, referenced) = named.iter().find_map(of_one).unwrap_or((referencing, referenced));
-            return Err(Error::unsupported("cannot truncate a table referenced in a foreign key constraint")
-                .detail(format!("Table \"{}\" references \"{}\".", referencing.name, referenced))
-                .hint(format!(
-                    "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
-                    referencing.name
-                )));
-        }
-        cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("truncate cascades to table \"{}\"", referencing.name));
-        let oid = referencing.oid;
-        cx.lock(oid, TableLockMode::AccessExclusive).await?;
-        if let Some(object) = cx.catalog().get(oid) {
-            privileges::require(&cx.catalog(), cx.session.who(), object, Privileges::TRUNCATE)?;
-            tables.insert(oid);
-        }
+    if cascade {
+        add_references(cx, &mut tables).await?;
+    } else if let catalog = cx.catalog()
+        && let Some((referencing, referenced)) = outside_reference(&catalog, &tables)
+    {
+        // The first of those that the statement names is told of.
+        let of_one = |&table: &Oid| named_reference(&catalog, &tables, table);
+        let (referencing, referenced) = named.iter().find_map(of_one).unwrap_or((referencing, referenced));
+        return Err(Error::unsupported("cannot truncate a table referenced in a foreign key constraint")
+            .detail(format!("Table \"{}\" references \"{}\".", referencing.name, referenced))
+            .hint(format!("Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.", referencing.name)));
     }
     if stmt.restart_seqs {
         own_sequences(cx, &tables)?;
@@ -55,6 +45,36 @@ pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'s
         restart_sequences(cx, &tables).await?;
     }
     Ok("TRUNCATE TABLE")
+}
+
+/// Adds the tables with foreign keys into the set: those with keys to its tables in the order of their age, then those with keys to
+/// these, and so on.
+async fn add_references(cx: &mut Cx<'_>, tables: &mut BTreeSet<Oid>) -> Result<()> {
+    loop {
+        let catalog = cx.catalog();
+        let outside = catalog.walk().filter_map(|o| catalog.table(o.oid())).filter(|t| !tables.contains(&t.oid));
+        let refers = |t: &&TableDesc| references(t).any(|table| tables.contains(&table));
+        let round: Vec<(Oid, String)> = outside.filter(refers).map(|t| (t.oid, t.name.clone())).collect();
+        if round.is_empty() {
+            return Ok(());
+        }
+        for (oid, name) in round {
+            cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("truncate cascades to table \"{name}\""));
+            cx.lock(oid, TableLockMode::AccessExclusive).await?;
+            if let Some(object) = cx.catalog().get(oid) {
+                privileges::require(&cx.catalog(), cx.session.who(), object, Privileges::TRUNCATE)?;
+                tables.insert(oid);
+            }
+        }
+    }
+}
+
+/// The tables that foreign keys of a table are to.
+fn references(table: &TableDesc) -> impl Iterator<Item = Oid> + '_ {
+    table.constraints.iter().filter_map(|c| match &c.kind {
+        ConstraintKind::ForeignKey { table, .. } => Some(*table),
+        _ => None,
+    })
 }
 
 /// A table outside the set with a foreign key into it.
@@ -73,13 +93,8 @@ fn reference(
     is_wanted: impl Fn(Oid) -> bool,
 ) -> Option<(TableDesc, String)> {
     catalog.walk().filter_map(|o| catalog.table(o.oid())).filter(|t| !tables.contains(&t.oid)).find_map(|t| {
-        t.constraints.iter().find_map(|c| match &c.kind {
-            ConstraintKind::ForeignKey { table, .. } if is_wanted(*table) => {
-                let name = catalog.table(*table).map(|t| t.name.clone()).unwrap_or_default();
-                Some((t.clone(), name))
-            }
-            _ => None,
-        })
+        let wanted = references(t).find(|&table| is_wanted(table))?;
+        Some((t.clone(), catalog.table(wanted).map(|t| t.name.clone()).unwrap_or_default()))
     })
 }
 

@@ -297,7 +297,8 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
     let collation = cx.collation(stmt.collClause.as_deref(), ty.oid).map_err(without_position)?;
     let (base, typmod) = (ty.oid, ty.typmod);
     let (not_null, default, default_is_own, checks) = (false, None, true, Vec::new());
-    let mut domain = DomainDesc { base, typmod, not_null, default, default_is_own, checks, collation };
+    let default_of = None;
+    let mut domain = DomainDesc { base, typmod, not_null, default, default_is_own, default_of, checks, collation };
     let mut said = false;
     let mut nullable: Option<bool> = None;
     for node in stmt.constraints.iter().flatten() {
@@ -337,6 +338,7 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
         let is_none = |default: &Expression| default.is_null() && is_plain;
         domain.default = below.default.clone().filter(|default| !is_none(default));
         domain.default_is_own = domain.default.is_none();
+        domain.default_of = domain.default.as_ref().map(|_| below.default_of.unwrap_or(below.base));
     }
     // As in PostgreSQL the type of arrays comes first.
     let (array, oid, owner) = (cx.allocate(), cx.allocate(), cx.owner());
@@ -447,7 +449,7 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
     match stmt.subtype {
         AlterDomainType::AD_AlterDefault => {
             let base = Ty { oid: domain.base, typmod: domain.typmod };
-            domain.default_is_own = true;
+            (domain.default_is_own, domain.default_of) = (true, None);
             domain.default = match &stmt.def {
                 None => None,
                 Some(node) => {

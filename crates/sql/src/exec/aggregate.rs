@@ -102,11 +102,10 @@ impl State {
         }
         let mut args: SmallVec<[Datum; 2]> = SmallVec::new();
         for arg in &call.args {
-            let value = arg.eval(cx, frame)?;
-            if call.aggregate.strict && value.is_null() {
-                return Ok(());
-            }
-            args.push(value);
+            args.push(arg.eval(cx, frame)?);
+        }
+        if call.aggregate.strict && args.iter().any(Datum::is_null) {
+            return Ok(());
         }
         if call.order.is_empty() {
             return self.accumulate(&args, cx);

@@ -137,8 +137,9 @@ impl Constraints {
         }
         for (i, key) in target.referenced.iter().enumerate() {
             let new = values(target, &key.columns, frame);
+            // Rows that point to it follow it to the last digit.
             if let Some(old) = old.next()
-                && !same(&old, &new)
+                && !old.iter().zip(&new).all(|(old, new)| old.is_identical(new))
             {
                 self.to_follow.push((i, old, Some(new)));
             }

@@ -300,12 +300,15 @@ impl Code {
             },
             Code::Call { function, args } => {
                 let mut values: SmallVec<[Datum; 4]> = SmallVec::with_capacity(args.len());
+                let mut any_null = false;
                 for arg in args {
+                    // All are evaluated, for they may fail or have effects.
                     let value = arg.eval(env, frame)?;
-                    if function.strict && value.is_null() {
-                        return Ok(Datum::Null);
-                    }
+                    any_null |= value.is_null();
                     values.push(value);
+                }
+                if any_null && function.strict {
+                    return Ok(Datum::Null);
                 }
                 let weight = if function.is_light { weigh(&[])? } else { weigh(&values)? };
                 watch::calls(function.oid);

@@ -17,6 +17,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     volatile(9586, "domain hold", &[INT4, ANYELEMENT], ANYELEMENT, hold).lax(),
     volatile(9587, "domain held", &[INT4], ANYELEMENT, held),
     stable(ELEMENTS_OID, "domain elements", &[INT4, ANYARRAY, ANY], ANYARRAY, |_, _| Err(mismatch("domain"))).lax(),
+    stable(9589, "domain within", &[ANY, ANYELEMENT], ANYELEMENT, |_, a| Ok(a[1].clone())).lax(),
     immutable(3508, "enum_eq", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_eq())),
     immutable(3509, "enum_ne", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_ne())),
     immutable(3510, "enum_lt", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_lt())),

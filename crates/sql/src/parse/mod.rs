@@ -78,10 +78,25 @@ fn parse_here(sql: &str, has_long_stack: bool) -> Result<(Vec<ParsedStatement>, 
             _ => sql.len().saturating_sub(start),
         };
         if let Some(node) = raw.stmt {
+            refuse_later_forms(&node)?;
             statements.push(ParsedStatement { node, start, len });
         }
     }
     Ok((statements, notices.iter().map(notice).collect()))
+}
+
+/// What a later release's grammar takes and release 15's refuses.
+fn refuse_later_forms(node: &Node) -> Result<()> {
+    let Node::AlterTableStmt(stmt) = node else { return Ok(()) };
+    for cmd in stmt.cmds.iter().flatten() {
+        if let Node::AlterTableCmd(cmd) = cmd
+            && let Some(Node::ATAlterConstraint(constraint)) = &cmd.def
+            && constraint.noinherit
+        {
+            return Err(Error::unsupported("FOREIGN KEY constraints cannot be marked NO INHERIT"));
+        }
+    }
+    Ok(())
 }
 
 fn notice(notice: &rupg_sql::Notice) -> Notice {
@@ -104,6 +119,8 @@ fn error(e: &rupg_sql::Error, sql: &str) -> Error {
     }
     match e.position(sql) {
         Some(_) if e.message.starts_with("WITH TIES cannot be specified") => error,
+        // Of the attributes behind a constraint PostgreSQL does not know where they begin.
+        Some(_) if e.message.contains(" constraints cannot be marked ") => error,
         Some(position) => error.at_character(position as u32),
         None => error,
     }

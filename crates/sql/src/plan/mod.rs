@@ -55,6 +55,7 @@ pub(crate) use node::{
 };
 
 pub(crate) use imply::implies;
+pub(crate) use walk::computes_parameters;
 
 use crate::functions::EvalContext;
 use crate::ir::{self, Statement};

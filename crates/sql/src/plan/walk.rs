@@ -203,6 +203,21 @@ pub(super) fn params(statement: &Statement) -> usize {
     count
 }
 
+/// Whether a statement calls a function with nothing but parameters and constants: with values in place of the parameters it would be
+/// computed before the statement runs, and might fail there.
+pub(crate) fn computes_parameters(statement: &Statement) -> bool {
+    let mut found = false;
+    walk_statement(statement, 0, &mut |e, _| {
+        if let Expr::Call { function, args, .. } = e
+            && function.volatility == crate::functions::Volatility::Immutable
+            && args.iter().all(crate::bind::visit::is_constant)
+        {
+            args.iter().for_each(|arg| walk(arg, 0, &mut |e, _| found |= matches!(e, Expr::Param(..))));
+        }
+    });
+    found
+}
+
 /// Whether an expression may differ between two evaluations over the same row.
 pub(super) fn is_volatile(expr: &Expr) -> bool {
     let mut volatile = false;

@@ -1,6 +1,5 @@
 //! What DDL asks of its session: running helper queries in the same transaction, binding stored expressions.
 
-use std::fmt;
 use std::sync::Arc;
 
 use base::{Notice, Oid, Result};
@@ -17,19 +16,6 @@ use crate::functions::{CastContext, Identity};
 use crate::ir::{Expr, Ty};
 use crate::parse;
 use crate::system::deparse;
-
-/// A text datum, shown as it is.
-pub(crate) struct TextOf<'a>(pub &'a Datum);
-
-impl fmt::Display for TextOf<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Datum::Text(text) => f.write_str(text),
-            Datum::Null => f.write_str("null"),
-            _ => Ok(()),
-        }
-    }
-}
 
 impl Session {
     /// The open transaction. REQUIRES one.
@@ -453,6 +439,16 @@ impl Session {
         let mut columns = Vec::new();
         bind::visit_columns(&expr, &mut |column| columns.push(column.column as i16 + 1));
         Ok(columns)
+    }
+
+    /// The text form of a value; nothing of one that has none.
+    pub(crate) fn text_of_value(&self, value: &Datum, ty: Oid) -> String {
+        let eval = StatementContext::new(&self.environment, self.catalog());
+        let mut text = Vec::new();
+        match crate::functions::write_text(&eval, value, ty, &mut text) {
+            Ok(()) => types::written(text),
+            Err(_) => String::new(),
+        }
     }
 
     /// The text form of a default that folds to a constant (`Some(None)` for NULL); `None` if it does not fold.

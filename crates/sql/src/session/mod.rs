@@ -58,7 +58,6 @@ pub use cancel::CancelToken;
 pub use context::{Environment, Host, StatementContext};
 pub(crate) use deferred::Check;
 pub use extended::{BoundValue, ExecuteEnd};
-pub(crate) use internal::TextOf;
 use settings::Initial;
 pub use settings::{SERVER_VERSION, Settings, check_configured, parse_bool};
 pub use statement::{Kind, Query, Statement, Verb};

@@ -273,6 +273,37 @@ fn show_unit(value: i64, unit: &str) -> String {
     }
 }
 
+/// A number as C's `%g` writes it: six digits at most.
+fn six_digits(value: f64) -> String {
+    let scientific = format!("{value:.5e}");
+    let Some((digits, exponent)) = scientific.split_once('e').and_then(|(d, e)| Some((d, e.parse::<i32>().ok()?)))
+    else {
+        return value.to_string();
+    };
+    let without_zeros = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    match exponent {
+        -4..6 => without_zeros(&format!("{value:.0$}", (5 - exponent) as usize)),
+        _ => {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{}e{sign}{:02}", without_zeros(digits), exponent.abs())
+        }
+    }
+}
+
+/// A real value of a setting as SHOW prints it: in the largest unit that it is a whole number of, else in the smallest.
+fn show_real(value: f64, unit: &str) -> String {
+    let Some((units, own)) = units_of(unit).filter(|_| value > 0.0) else { return six_digits(value) };
+    let in_unit = |scale: f64| value * own / scale;
+    let is_whole = |scale: f64| (in_unit(scale).round_ties_even() / in_unit(scale) - 1.0).abs() <= 1e-8;
+    match units.iter().find(|(_, scale)| is_whole(*scale)).or(units.last()) {
+        Some((name, scale)) => format!("{}{name}", six_digits(in_unit(*scale))),
+        None => six_digits(value),
+    }
+}
+
 impl Settings {
     /// Defaults, with the start-up packet's wishes on top.
     pub(super) fn new(
@@ -479,6 +510,7 @@ impl Settings {
         let text = self.value_of(spec);
         match SPECS[spec].kind {
             Kind::Int { unit, .. } => text.parse().map(|n| show_unit(n, unit)).unwrap_or_else(|_| text.to_string()),
+            Kind::Real { unit, .. } => text.parse().map(|n| show_real(n, unit)).unwrap_or_else(|_| text.to_string()),
             _ => text.to_string(),
         }
     }

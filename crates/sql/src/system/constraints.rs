@@ -34,7 +34,7 @@ pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 ("conparentid", Datum::Oid(0)),
                 ("conislocal", Datum::Bool(true)),
                 ("coninhcount", Datum::Int4(0)),
-                ("connoinherit", Datum::Bool(!matches!(c.kind, ConstraintKind::Check { .. }))),
+                ("connoinherit", Datum::Bool(c.no_inherit || !matches!(c.kind, ConstraintKind::Check { .. }))),
                 ("conkey", if c.columns.is_empty() { Datum::Null } else { int2_array(&c.columns, 1) }),
             ];
             match &c.kind {

@@ -184,6 +184,7 @@ pub fn constraint_definition(
     for (said, words) in [
         (constraint.deferrable, " DEFERRABLE"),
         (constraint.deferred, " INITIALLY DEFERRED"),
+        (constraint.no_inherit, " NO INHERIT"),
         (constraint.not_valid, " NOT VALID"),
     ] {
         if said {

@@ -147,8 +147,9 @@ fn made_type(edges: &mut Edges, catalog: &Catalog, desc: &TypeDesc) {
     }
     if let Some(default) = &domain.default {
         mentioned(edges, catalog, (TYPE, desc.oid, 0), default, desc.oid, "n");
-        // One that was taken over is of what the domain was over that it was written for.
-        if let Some(of) = written_for(catalog, domain).filter(|of| types::user::is_domain(*of) && *of != domain.base) {
+        // It is a value of the type that it was written for, whether or not it names it.
+        let of = written_for(catalog, domain);
+        if types::user::is_domain(of) && !default.references().any(|r| needed(catalog, r) == Some(of)) {
             edges.add((TYPE, desc.oid, 0), (TYPE, of, 0), "n");
         }
     }
@@ -159,10 +160,13 @@ fn made_type(edges: &mut Edges, catalog: &Catalog, desc: &TypeDesc) {
 }
 
 /// The type that the default of a domain was bound as: what the domain is over for which it was written.
-fn written_for(catalog: &Catalog, domain: &DomainDesc) -> Option<Oid> {
+fn written_for(catalog: &Catalog, domain: &DomainDesc) -> Oid {
+    if let Some(of) = domain.default_of {
+        return of;
+    }
     match catalog.user_type(domain.base).map(|below| &below.kind) {
         Some(TypeKind::Domain(below)) if !domain.default_is_own => written_for(catalog, below),
-        _ => Some(domain.base),
+        _ => domain.base,
     }
 }
 

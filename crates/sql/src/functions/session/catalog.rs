@@ -2,7 +2,7 @@
 
 use base::work::Count;
 use base::{Oid, Result};
-use engine_api::{CatalogObject, Expression, TypeDesc, TypeKind};
+use engine_api::{CatalogObject, Expression, TableKind, TypeDesc, TypeKind};
 use types::{Datum, type_info};
 
 use super::super::entry::{mismatch, oid_of, text_of};
@@ -222,14 +222,44 @@ pub(super) fn replica_identity(cx: &dyn EvalContext, args: &[Datum]) -> Result<D
 }
 
 /// Which commands change a relation, as bits; whether a column can be changed.
-pub(super) fn updatable(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    /// UPDATE, INSERT and DELETE, as PostgreSQL numbers commands.
-    const EVENTS: i32 = (1 << 2) | (1 << 3) | (1 << 4);
-    let is_table = cx.catalog().table(oid_of(args, 0)?).is_some();
-    Ok(match args.len() {
-        2 => Datum::Int4(if is_table { EVENTS } else { 0 }),
-        _ => Datum::Bool(is_table),
-    })
+/// Bits of the commands that change the rows of a relation, as PostgreSQL numbers them.
+const UPDATE: i32 = 1 << 2;
+const INSERT: i32 = 1 << 3;
+const DELETE: i32 = 1 << 4;
+
+/// What can be done to the rows of a relation.
+fn events_of(cx: &dyn EvalContext, relation: Oid) -> i32 {
+    let catalog = cx.catalog();
+    let Some(table) = catalog.table(relation) else {
+        let is_table = system::relation_by_oid(relation).is_some_and(|relation| !relation.is_view());
+        return if is_table { UPDATE | INSERT | DELETE } else { 0 };
+    };
+    match table.kind {
+        TableKind::Table => UPDATE | INSERT | DELETE,
+        TableKind::MaterializedView => 0,
+        TableKind::View => [("update", UPDATE), ("insert into", INSERT), ("delete from", DELETE)]
+            .iter()
+            .filter(|(verb, _)| system::view_is_writable(table, verb, cx))
+            .fold(0, |events, (_, event)| events | event),
+    }
+}
+
+pub(super) fn relation_is_updatable(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Int4(events_of(cx, oid_of(args, 0)?)))
+}
+
+pub(super) fn column_is_updatable(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let relation = oid_of(args, 0)?;
+    let Datum::Int2(number @ 1..) = args[1] else { return Ok(Datum::Bool(false)) };
+    let catalog = cx.catalog();
+    let is_updatable = match catalog.table(relation).filter(|table| table.kind == TableKind::View) {
+        Some(view) => {
+            let columns = system::view_columns_writable(view, cx);
+            columns.get(number as usize - 1) == Some(&true) && system::view_is_writable(view, "delete from", cx)
+        }
+        None => events_of(cx, relation) != 0,
+    };
+    Ok(Datum::Bool(is_updatable))
 }
 
 /// Argument types, whether the last repeats, result type and whether that is a set, of any function.

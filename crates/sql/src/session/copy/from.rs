@@ -73,7 +73,7 @@ pub(super) async fn copy_from(
     };
     let mut parsed = parse::parse(&insert)?;
     let node = parsed.pop().ok_or_else(|| Error::internal("no INSERT of our own"))?.node;
-    let statement = Arc::new(session.bind_query(&node, &insert, &types, 0, true)?);
+    let statement = Arc::new(session.bind_copy(&node, &insert, &types)?);
     let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     let client = session.conversion();
