@@ -196,6 +196,11 @@ pub(super) fn once(value: Expr) -> Result<(Expr, Expr)> {
     if !super::visit::calls_volatile(&value) {
         return Ok((value.clone(), value));
     }
+    kept(value)
+}
+
+/// A value that is kept as it is evaluated, and what asks for it.
+fn kept(value: Expr) -> Result<(Expr, Expr)> {
     let ty = value.ty();
     let depth = free_depth(&value);
     let about = Expr::Call { function: internal("domain held")?, args: vec![depth.clone()], ty, location: -1 };
@@ -231,7 +236,12 @@ fn tested(value: Expr, ty: Oid, cx: &mut BindContext<'_>) -> Result<Option<Expr>
     let Some(outer) = domains.first() else { return Ok(None) };
     let text = |s: &str| Expr::Const(Datum::text(s), Ty::of(oid::TEXT));
     let of = value.ty();
-    let (value, about) = once(value)?;
+    let has_checks = domains.iter().filter_map(domain_of).any(|domain| !domain.checks.is_empty());
+    let (value, about) = match value {
+        // A condition must not be decided by a constant that it does not know.
+        Expr::Const(Datum::Null, _) if has_checks => kept(value)?,
+        value => once(value)?,
+    };
     let schema = cx.catalog.get(outer.schema).map_or(String::new(), |s| s.name().to_string());
     let not_null = domains.iter().filter_map(domain_of).any(|d| d.not_null);
     let mut args = vec![

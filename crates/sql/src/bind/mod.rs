@@ -42,6 +42,7 @@ mod sublink;
 mod subscript;
 mod system_columns;
 mod types;
+mod unread;
 mod view;
 pub(crate) mod visit;
 mod window;
@@ -310,12 +311,12 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
     let (tables, refused) = (binder.tables, binder.refused);
     // What cannot be planned is refused before whoever may not run the plan.
     let refused = refused.or_else(|| permissions::denied(&statement, cx));
+    unread::drop_from(&mut statement);
     let mut unplanned = raise::error(&statement, cx);
-    raise::drop_unread(&mut statement, cx);
     if simplify::statement(&mut statement, cx) {
+        unread::drop_from(&mut statement);
         // What has become a constant by that may be one that cannot be computed.
         unplanned = unplanned.or_else(|| raise::error(&statement, cx));
-        raise::drop_unread(&mut statement, cx);
     }
     let refused = unplanned.or(refused).or_else(|| raise::error_at_start(&statement, cx));
     Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused })

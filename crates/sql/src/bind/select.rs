@@ -244,6 +244,10 @@ impl<'a> Binder<'a, '_> {
         query.with_ties = select.limitOption == LimitOption::LIMIT_OPTION_WITH_TIES;
         query.offset = self.limit_part(select.limitOffset.as_ref(), Place::Offset, "OFFSET")?;
         query.limit = self.limit_part(select.limitCount.as_ref(), Place::Limit, "LIMIT")?;
+        if query.with_ties && matches!(&select.limitCount, Some(Node::A_Const(constant)) if constant.isnull) {
+            let message = "row count cannot be null in FETCH FIRST ... WITH TIES clause";
+            return Err(Error::new(SqlState::INVALID_ROW_COUNT_IN_LIMIT_CLAUSE, message));
+        }
         Ok(())
     }
 
@@ -251,6 +255,8 @@ impl<'a> Binder<'a, '_> {
         let Some(node) = node else { return Ok(None) };
         let value = self.at_place(place, |b| b.expr(node))?;
         let (from, at) = (value.expr.ty().oid, value.at);
+        // It is shown as it was written.
+        let shown = (self.cx.keeps_calls && from != oid::UNKNOWN).then(|| value.expr.clone());
         let Some(value) = self.coerce_to(value, Ty::of(oid::INT8), CastContext::Assignment, -1)? else {
             let message = format!("argument of {name} must be type bigint, not type {}", self.type_name(from));
             return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));
@@ -259,7 +265,7 @@ impl<'a> Binder<'a, '_> {
             let message = format!("argument of {name} must not contain variables");
             return Err(self.error(SqlState::INVALID_COLUMN_REFERENCE, message, at));
         }
-        Ok(Some(value.expr))
+        Ok(Some(shown.unwrap_or(value.expr)))
     }
 
     /// VALUES as a query.

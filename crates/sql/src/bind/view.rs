@@ -381,13 +381,6 @@ impl<'a, 'c> Binder<'a, 'c> {
         if desc.kind == TableKind::View && !self.shows {
             return Some(Relation::View(Arc::new(desc.clone())));
         }
-        if desc.kind == TableKind::MaterializedView && !desc.view.as_ref().is_some_and(|v| v.populated) {
-            let message = format!("materialized view \"{}\" has not been populated", desc.name);
-            self.refused.get_or_insert_with(|| {
-                Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
-                    .hint("Use the REFRESH MATERIALIZED VIEW command.")
-            });
-        }
         let valid = self.cx.catalog.indexes(desc.oid).filter(|index| !index.invalid);
         let indexes: Vec<IndexDesc> = valid.cloned().collect();
         let codes = self.index_codes(desc, &indexes);

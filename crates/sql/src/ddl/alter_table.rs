@@ -54,6 +54,15 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
                     let options = changed_options(&index.options, cmd, Of::index(index.hash))?;
                     cx.put(CatalogObject::Index(IndexDesc { options, ..index })).await?;
                 }
+                (CatalogObject::Index(index), AlterTableType::AT_SetStatistics) => {
+                    check_index_statistics(cx, index, cmd)?;
+                }
+                (CatalogObject::Index(_), AlterTableType::AT_SetTableSpace) => {
+                    super::require_tablespace(cmd.name.as_deref())?;
+                }
+                (CatalogObject::Index(index), kind) if is_of_columns(kind) => {
+                    return Err(cannot_be_performed(kind, &index.name, "indexes"));
+                }
                 (_, kind) if is_ignored(kind) => {}
                 _ => return Err(Error::unsupported(format!("this ALTER of \"{}\" is not supported", object.name()))),
             }
@@ -124,14 +133,70 @@ async fn alter_view(cx: &mut Cx<'_>, name: &RangeVar, stmt: &AlterTableStmt) -> 
             }
             kind if is_ignored(kind) => {}
             _ => {
-                let action = refused_action(cmd.subtype);
-                let message = format!("ALTER action {action} cannot be performed on relation \"{}\"", view.name);
-                let kind = super::drop::kind_name(&view);
-                return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)
-                    .detail(format!("This operation is not supported for {kind}s.")));
+                let kinds = format!("{}s", super::drop::kind_name(&view));
+                return Err(cannot_be_performed(cmd.subtype, &view.name, &kinds));
             }
         }
         cx.put(CatalogObject::Table(view)).await?;
+    }
+    Ok(())
+}
+
+/// 42809
+fn cannot_be_performed(action: AlterTableType, name: &str, kinds: &str) -> Error {
+    let action = refused_action(action);
+    let message = format!("ALTER action {action} cannot be performed on relation \"{name}\"");
+    Error::new(SqlState::WRONG_OBJECT_TYPE, message).detail(format!("This operation is not supported for {kinds}."))
+}
+
+/// SET STATISTICS of a column of an index, which is named by its number: it says nothing here, but must be of an expression.
+fn check_index_statistics(cx: &mut Cx<'_>, index: &IndexDesc, cmd: &AlterTableCmd) -> Result<()> {
+    let at = usize::try_from(cmd.num - 1).unwrap_or(usize::MAX);
+    let columns = index.keys.iter().map(|key| key.column).chain(index.include.iter().copied());
+    let Some(number) = columns.clone().nth(at) else {
+        let message = format!("column number {} of relation \"{}\" does not exist", cmd.num, index.name);
+        return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
+    };
+    let catalog = cx.catalog();
+    let column = catalog.table(index.table).and_then(|table| table.columns.get((number as usize).wrapping_sub(1)));
+    let name = column.map_or("", |column| &column.name);
+    let refuse = |what: &str| {
+        let message = format!("cannot alter statistics on {what} column \"{name}\" of index \"{}\"", index.name);
+        Error::unsupported(message)
+    };
+    match number {
+        _ if at >= index.keys.len() => Err(refuse("included")),
+        0 => Ok(()),
+        _ => Err(refuse("non-expression").hint("Alter statistics on table column instead.")),
+    }
+}
+
+/// 42704 if a table has no such index.
+fn require_index(cx: &mut Cx<'_>, table: &TableDesc, name: &str) -> Result<()> {
+    if cx.catalog().indexes(table.oid).any(|index| index.name == name) {
+        return Ok(());
+    }
+    let message = format!("index \"{name}\" for table \"{}\" does not exist", table.name);
+    Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
+}
+
+/// What is set of a column and means nothing for tables kept in memory: the column must be there, and the setting one.
+fn check_column_setting(table: &TableDesc, cmd: &AlterTableCmd) -> Result<()> {
+    let Some(name) = cmd.name.as_deref() else {
+        return Err(Error::unsupported("cannot refer to non-index column by number"));
+    };
+    let number = column_number(table, name)?;
+    let (AlterTableType::AT_SetStorage, Some(Node::String(word))) = (cmd.subtype, &cmd.def) else { return Ok(()) };
+    let word = &**word;
+    if !["plain", "external", "extended", "main"].iter().any(|known| known.eq_ignore_ascii_case(word)) {
+        let message = format!("invalid storage type \"{word}\"");
+        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
+    let ty = table.columns[number as usize - 1].type_oid;
+    let is_fixed = types::type_info(types::user::base_type(ty, -1).0).is_some_and(|info| info.len > 0);
+    if is_fixed && !word.eq_ignore_ascii_case("plain") {
+        let shown = types::format_type(ty, -1);
+        return Err(Error::unsupported(format!("column data type {shown} can only have storage PLAIN")));
     }
     Ok(())
 }
@@ -150,6 +215,10 @@ fn refused_action(kind: AlterTableType) -> &'static str {
         T::AT_DropConstraint => "DROP CONSTRAINT",
         T::AT_AlterConstraint => "ALTER CONSTRAINT",
         T::AT_ValidateConstraint => "VALIDATE CONSTRAINT",
+        T::AT_SetStorage => "ALTER COLUMN ... SET STORAGE",
+        T::AT_SetCompression => "ALTER COLUMN ... SET COMPRESSION",
+        T::AT_SetOptions => "ALTER COLUMN ... SET",
+        T::AT_ResetOptions => "ALTER COLUMN ... RESET",
         _ => "of this kind",
     }
 }
@@ -186,6 +255,12 @@ fn is_ignored(kind: AlterTableType) -> bool {
         T::AT_ResetRelOptions,
     ]
     .contains(&kind)
+}
+
+/// Those of them that are about a column of a table, statistics apart.
+fn is_of_columns(kind: AlterTableType) -> bool {
+    use AlterTableType as T;
+    [T::AT_SetStorage, T::AT_SetCompression, T::AT_SetOptions, T::AT_ResetOptions].contains(&kind)
 }
 
 fn column_number(table: &TableDesc, name: &str) -> Result<i16> {
@@ -311,9 +386,17 @@ async fn alter(
             let message = format!("trigger \"{name}\" for table \"{}\" does not exist", table.name);
             return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
         }
-        T::AT_SetStatistics | T::AT_SetStorage | T::AT_SetCompression => {
-            system_column::refuse(&table, name, "alter")?;
+        T::AT_SetStatistics => check_column_setting(&table, cmd)?,
+        kind if is_of_columns(kind) => check_column_setting(&table, cmd)?,
+        T::AT_ClusterOn => require_index(cx, &table, name)?,
+        T::AT_ReplicaIdentity => {
+            if let Some(Node::ReplicaIdentityStmt(identity)) = &cmd.def
+                && let Some(index) = identity.name.as_deref()
+            {
+                require_index(cx, &table, index)?;
+            }
         }
+        T::AT_SetTableSpace => super::require_tablespace(cmd.name.as_deref())?,
         kind if is_ignored(kind) => {}
         _ => return Err(Error::unsupported("this form of ALTER TABLE is not supported")),
     }
@@ -745,10 +828,21 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
                 return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
             }
         }
+        let generated = table.columns[change.number as usize - 1].generated.clone();
+        let is_literal = match &generated {
+            Some(text) => {
+                let own = cx.session.bind_stored(|binder| crate::bind::bind_own_generated(text, &before, binder))?;
+                own.is_none()
+            }
+            None => false,
+        };
         let column = &mut table.columns[change.number as usize - 1];
+        let ty = Ty { oid: column.type_oid, typmod: column.typmod };
         if let Some(default) = &mut column.default {
-            let ty = Ty { oid: column.type_oid, typmod: column.typmod };
             *default = cx.session.shown_default(default, ty)?;
+        }
+        if let Some(literal) = column.generated.as_mut().filter(|_| is_literal) {
+            *literal = cx.session.shown_default(literal, ty)?;
         }
         column.type_oid = change.ty.oid;
         column.typmod = change.ty.typmod;

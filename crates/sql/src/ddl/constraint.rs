@@ -217,6 +217,7 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
             table.columns[number as usize - 1].not_null = true;
         }
     }
+    super::require_tablespace(definition.indexspace.as_deref())?;
     let keys = columns.iter().copied().map(IndexKey::ascending).collect();
     let index = IndexDesc {
         unique: true,

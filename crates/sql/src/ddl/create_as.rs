@@ -75,6 +75,7 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exist
     if names.len() > columns.len() {
         return Err(Error::new(SqlState::SYNTAX_ERROR, "too many column names were specified"));
     }
+    super::require_tablespace(into.tableSpaceName.as_deref())?;
     let temporary = super::temporary::is_temporary(&cx.catalog(), schema);
     let mut table = TableDesc {
         options: storage::given(&into.options, storage::Of::Table)?,

@@ -43,6 +43,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     if stmt.if_not_exists && !cx.check_free(schema, &relname, true)? {
         return Ok("CREATE TABLE");
     }
+    super::require_tablespace(stmt.tablespacename.as_deref())?;
     let temporary = temporary::is_temporary(&cx.catalog(), schema);
     let mut table = TableDesc {
         options: storage::given(&stmt.options, storage::Of::Table)?,

@@ -5,18 +5,15 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{CatalogObject, DatabaseDesc, PrivilegesDesc, SchemaDesc, oids};
-use rupg_sql::nodes::{CreateSchemaStmt, CreatedbStmt, DropdbStmt, Node};
+use rupg_sql::nodes::{CreateSchemaStmt, CreatedbStmt, DefElem, DropdbStmt, Node};
+use types::encoding::Encoding;
 
 use super::{Cx, default_privileges, drop};
 use crate::privileges;
 
 /// The owner that a statement names, if it does.
 pub(super) fn named_owner(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<Option<Oid>> {
-    let named = stmt.options.iter().flatten().find_map(|node| match node {
-        Node::DefElem(option) if option.defname.as_deref() == Some("owner") => option.arg.as_ref(),
-        _ => None,
-    });
-    let Some(name) = named.and_then(crate::session::text_of) else { return Ok(None) };
+    let Some(name) = given(stmt, "owner").map(text_of) else { return Ok(None) };
     cx.catalog().role(&name).map(|role| Some(role.oid)).ok_or_else(|| super::role::unknown_role(&name))
 }
 
@@ -29,11 +26,7 @@ fn owner_of_new(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<Oid> {
 
 /// Refuses a template that the role may not copy, and one that has something in it: databases begin empty.
 fn check_template(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<()> {
-    let named = stmt.options.iter().flatten().find_map(|node| match node {
-        Node::DefElem(option) if option.defname.as_deref() == Some("template") => option.arg.as_ref(),
-        _ => None,
-    });
-    let name = named.and_then(crate::session::text_of).unwrap_or_else(|| "template1".to_string());
+    let name = given(stmt, "template").map(text_of).unwrap_or_else(|| "template1".to_string());
     let catalog = cx.catalog();
     let Some(database) = catalog.database(&name) else {
         let message = format!("template database \"{name}\" does not exist");
@@ -54,13 +47,131 @@ fn check_template(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<()> {
     }
 }
 
+/// Options of CREATE DATABASE.
+const OPTIONS: [&str; 16] = [
+    "tablespace",
+    "owner",
+    "template",
+    "encoding",
+    "locale",
+    "lc_collate",
+    "lc_ctype",
+    "icu_locale",
+    "locale_provider",
+    "is_template",
+    "allow_connections",
+    "connection_limit",
+    "collation_version",
+    "location",
+    "oid",
+    "strategy",
+];
+
+/// Options that a statement gives; DEFAULT is none.
+fn given<'a>(stmt: &'a CreatedbStmt, name: &str) -> Option<&'a DefElem> {
+    let options = stmt.options.iter().flatten().filter_map(|node| match node {
+        Node::DefElem(option) => Some(&**option),
+        _ => None,
+    });
+    options.filter(|option| option.arg.is_some()).find(|option| option.defname.as_deref() == Some(name))
+}
+
+fn text_of(option: &DefElem) -> String {
+    option.arg.as_ref().and_then(crate::session::text_of).unwrap_or_default()
+}
+
+/// Sees that each option means something.
+fn check_options(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<()> {
+    let mut seen: Vec<&str> = Vec::new();
+    for node in stmt.options.iter().flatten() {
+        let Node::DefElem(option) = node else { continue };
+        let name = option.defname.as_deref().unwrap_or_default();
+        let refuse = |message: &str| Error::new(SqlState::SYNTAX_ERROR, message).at_byte(cx.sql, option.location);
+        if !OPTIONS.contains(&name) {
+            return Err(refuse(&format!("option \"{name}\" not recognized")));
+        }
+        if seen.contains(&name) {
+            return Err(refuse("conflicting or redundant options"));
+        }
+        seen.push(name);
+    }
+    encoding_of(cx, stmt)?;
+    for (name, usual) in [("is_template", false), ("allow_connections", true)] {
+        let Some(option) = given(stmt, name) else { continue };
+        match crate::session::parse_bool(&text_of(option)) {
+            Some(value) if value == usual => {}
+            Some(_) => return Err(Error::unsupported(format!("{} is not supported", name.to_uppercase()))),
+            None => return Err(Error::new(SqlState::SYNTAX_ERROR, format!("{name} requires a Boolean value"))),
+        }
+    }
+    match given(stmt, "connection_limit").map(text_of) {
+        Some(limit) if limit.parse().is_ok_and(|limit: i32| limit < -1) => {
+            let message = format!("invalid connection limit: {limit}");
+            return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        }
+        Some(limit) if limit != "-1" => {
+            return Err(Error::unsupported("connection limits of databases are not supported"));
+        }
+        _ => {}
+    }
+    match given(stmt, "oid") {
+        Some(_) => Err(Error::unsupported("a database with an OID of one's own is not supported")),
+        None => Ok(()),
+    }
+}
+
+/// The encoding that is asked for.
+fn encoding_of(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<Option<String>> {
+    let Some(option) = given(stmt, "encoding") else { return Ok(None) };
+    let text = text_of(option);
+    let unknown = |what: String| Err(Error::new(SqlState::UNDEFINED_OBJECT, what).at_byte(cx.sql, option.location));
+    match text.parse::<i32>() {
+        Ok(-1) => Ok(None),
+        Ok(code) => match Encoding::from_number(code).filter(|encoding| !encoding.is_client_only()) {
+            Some(encoding) => Ok(Some(encoding.name().to_owned())),
+            None => unknown(format!("{code} is not a valid encoding code")),
+        },
+        Err(_) => match Encoding::from_name(&text).filter(|encoding| !encoding.is_client_only()) {
+            Some(encoding) => Ok(Some(encoding.name().to_owned())),
+            None => unknown(format!("{text} is not a valid encoding name")),
+        },
+    }
+}
+
+/// What every database here has is all that can be asked for.
+fn check_wishes(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<()> {
+    if let Some(strategy) = given(stmt, "strategy").map(text_of)
+        && !["wal_log", "file_copy"].iter().any(|known| known.eq_ignore_ascii_case(&strategy))
+    {
+        let message = format!("invalid create database strategy \"{strategy}\"");
+        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+            .hint("Valid strategies are \"wal_log\" and \"file_copy\"."));
+    }
+    match given(stmt, "locale_provider").map(text_of).as_deref() {
+        None | Some("libc") => {}
+        Some("icu") => return Err(Error::unsupported("locales of ICU are not supported")),
+        Some(other) => {
+            let message = format!("unrecognized locale provider: {other}");
+            return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
+        }
+    }
+    if let Some(encoding) = encoding_of(cx, stmt)?.filter(|encoding| encoding != "UTF8") {
+        let message = format!("encoding \"{encoding}\" does not match locale \"C.UTF-8\"");
+        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+            .detail("The chosen LC_CTYPE setting requires encoding \"UTF8\"."));
+    }
+    super::require_tablespace(given(stmt, "tablespace").map(text_of).as_deref())
+}
+
 pub(super) async fn create_database(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<&'static str> {
     let name = stmt.dbname.as_deref().unwrap_or_default();
+    check_options(cx, stmt)?;
     let owner = owner_of_new(cx, stmt)?;
+    check_template(cx, stmt)?;
+    check_wishes(cx, stmt)?;
     if cx.catalog().database(name).is_some() {
         return Err(Error::new(SqlState::DUPLICATE_DATABASE, format!("database \"{name}\" already exists")));
     }
-    check_template(cx, stmt)?;
     let database =
         DatabaseDesc { oid: cx.allocate(), name: name.to_string(), owner, comment: None, settings: Vec::new() };
     let public = SchemaDesc {

@@ -169,6 +169,8 @@ impl<'c> Search<'c> {
                 there = true;
             } else if target.object.2 == 0 {
                 there = true;
+            } else if object.2 == 0 && flags != 0 {
+                target.flags |= flags | SUBOBJECT;
             }
         }
         there

@@ -39,6 +39,7 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
         );
     }
     cx.session.check_not_in_use(table.oid, &table.name, "CREATE INDEX")?;
+    super::require_tablespace(stmt.tableSpace.as_deref())?;
     // As in PostgreSQL, the condition is looked at before the keys.
     let predicate = match &stmt.whereClause {
         Some(_) => predicate(cx, &table, text.predicate)?,

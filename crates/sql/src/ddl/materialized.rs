@@ -27,6 +27,7 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
     if !cx.check_free(schema, relname, stmt.if_not_exists)? {
         return Ok("CREATE MATERIALIZED VIEW".to_string());
     }
+    super::require_tablespace(into.tableSpaceName.as_deref())?;
     let text = view::query_text(cx.sql, name, &[]);
     let (bound, temporary) = view::bind(cx, node).await?;
     if temporary {

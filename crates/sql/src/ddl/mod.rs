@@ -514,6 +514,21 @@ impl Cx<'_> {
 
 pub(crate) use create_as::take_into;
 
+/// A tablespace that is named for a relation must be there, though all are kept in the same place.
+///
+/// # Errors
+/// 42704; 22023 for that of shared relations.
+pub(crate) fn require_tablespace(name: Option<&str>) -> Result<()> {
+    match name {
+        None | Some("" | "pg_default") => Ok(()),
+        Some("pg_global") => {
+            let message = "only shared relations can be placed in pg_global tablespace";
+            Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message))
+        }
+        Some(name) => Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("tablespace \"{name}\" does not exist"))),
+    }
+}
+
 /// An identifier, quoted if it must be.
 pub(crate) fn quote_name(name: &str) -> String {
     names::quote(name)

@@ -6,8 +6,8 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use base::{LayoutId, Oid, Result, RowId};
-use engine_api::{BatchRow, ConflictArbiter, RowContent, RowLockMode, TableRef, Txn, WaitPolicy};
+use base::{Error, LayoutId, Oid, Result, RowId, SqlState};
+use engine_api::{BatchRow, ConflictArbiter, RowContent, RowLockMode, TableKind, TableRef, Txn, WaitPolicy};
 use types::{Datum, DatumRef, RowLayout, RowRef};
 
 use super::foreign_key::{ReferencedKey, ReferencingKey};
@@ -179,9 +179,18 @@ impl PlannedTable {
     }
 
     /// The table as the engine has it open.
+    ///
+    /// # Errors
+    /// 55000 for a materialized view without rows of its own: it may stand in a statement that does not come to read it.
     pub fn open(&self, txn: &mut dyn Txn) -> Result<&TableRef> {
         if let Some(table) = self.opened.get() {
             return Ok(table);
+        }
+        let desc = &self.info.desc;
+        if desc.kind == TableKind::MaterializedView && !desc.view.as_ref().is_some_and(|view| view.populated) {
+            let message = format!("materialized view \"{}\" has not been populated", desc.name);
+            return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                .hint("Use the REFRESH MATERIALIZED VIEW command."));
         }
         let table = txn.open_table(self.info.desc.oid)?;
         Ok(self.opened.get_or_init(|| table))

@@ -788,6 +788,10 @@ impl Settings {
                 "search_path" | "temp_tablespaces" if split_identifiers(value, ',').is_none() => {
                     return Err(no_list(name, value));
                 }
+                // All relations are kept in one place, whichever of those that are there is named.
+                "default_tablespace" if !["", "pg_default", "pg_global"].contains(&value) => {
+                    return Err(invalid(name, value).detail(format!("Tablespace \"{value}\" does not exist.")));
+                }
                 "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" if !is_locale(name, value) => {
                     return Err(invalid(name, value));
                 }

@@ -65,7 +65,7 @@ impl<'a> Writer<'a> {
     }
 
     fn whole(&mut self, query: &Query, names: Option<&[&str]>) -> bool {
-        if !query.locking.is_empty() || query.with_ties || !query.ctes.is_empty() || !query.grouping_sets.is_empty() {
+        if !query.locking.is_empty() || !query.ctes.is_empty() || !query.grouping_sets.is_empty() {
             return false;
         }
         let body = match &query.body {
@@ -199,10 +199,15 @@ impl<'a> Writer<'a> {
             }
         }
         if let Some(offset) = &query.offset {
-            written &= self.line(0, " OFFSET ") && self.expr(without_casts(offset));
+            written &= self.line(0, " OFFSET ") && self.expr(offset);
         }
-        if let Some(limit) = &query.limit {
-            written &= self.line(0, " LIMIT ") && self.expr(without_casts(limit));
+        match &query.limit {
+            None => {}
+            Some(limit) if query.with_ties => {
+                written &= self.line(0, " FETCH FIRST (") && self.expr(limit) && self.word(") ROWS WITH TIES");
+            }
+            Some(Expr::Const(value, _)) if value.is_null() => written &= self.line(0, " LIMIT ALL"),
+            Some(limit) => written &= self.line(0, " LIMIT ") && self.expr(limit),
         }
         written
     }

@@ -68,7 +68,8 @@ impl Writer<'_> {
                 out.push_str(&format!(" CHECK ({})", self.condition(&only, 2)));
             }
             6 => {
-                if let Some((table, key)) = self.key() {
+                // PostgreSQL 15 does not look whether the numbers that ADD COLUMN gives to rows are keys; what it leaves there is wrong.
+                if let Some((table, key)) = self.key().filter(|_| !out.ends_with("IDENTITY")) {
                     out.push_str(&format!(" REFERENCES {table} ({})", key[0]));
                 }
             }
