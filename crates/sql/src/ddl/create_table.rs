@@ -34,7 +34,7 @@ pub(super) struct NewColumn {
 pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&'static str> {
     refuse_unsupported(stmt)?;
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("CREATE TABLE without a name"))?;
-    let schema = cx.creation_schema(name).await.map_err(|e| match e.code() {
+    let schema = cx.schema_of_new(name).await.map_err(|e| match e.code() {
         SqlState::INVALID_SCHEMA_NAME => e.at_byte(cx.sql, name.location),
         _ => e,
     })?;
@@ -81,6 +81,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         }
     }
     cx.check_free(schema, &table.name, false)?;
+    cx.refuse_in_system_schema(schema, name)?;
     if table.columns.len() > COLUMNS_MAX {
         return Err(Error::new(SqlState::TOO_MANY_COLUMNS, format!("tables can have at most {COLUMNS_MAX} columns")));
     }

@@ -454,15 +454,42 @@ impl Cx<'_> {
     }
 
     fn require_creation(&mut self, schema: Oid, name: &RangeVar) -> Result<()> {
-        if schema == oids::SCHEMA_PG_CATALOG && self.session.is_superuser() {
-            let relname = name.relname.as_deref().unwrap_or_default();
-            return Err(Error::new(
-                SqlState::INSUFFICIENT_PRIVILEGE,
-                format!("permission denied to create \"pg_catalog.{relname}\""),
-            )
-            .detail("System catalog modifications are currently disallowed."));
+        self.require_right_to_create(schema)?;
+        self.refuse_in_system_schema(schema, name)
+    }
+
+    /// Of a superuser in a schema that is every database's something else is said, and later.
+    fn require_right_to_create(&mut self, schema: Oid) -> Result<()> {
+        match rights::is_system_schema(schema) && self.session.is_superuser() {
+            true => Ok(()),
+            false => rights::require_schema(self, schema, Privileges::CREATE),
         }
-        rights::require_schema(self, schema, Privileges::CREATE)
+    }
+
+    /// Nobody makes relations in a schema that is every database's, not even who may.
+    ///
+    /// # Errors
+    /// 42501 in `pg_catalog`, as in PostgreSQL; 0A000 in `information_schema`.
+    pub fn refuse_in_system_schema(&mut self, schema: Oid, name: &RangeVar) -> Result<()> {
+        if schema != oids::SCHEMA_PG_CATALOG {
+            return match rights::is_system_schema(schema) {
+                true => rights::require_schema(self, schema, Privileges::CREATE),
+                false => Ok(()),
+            };
+        }
+        let relname = name.relname.as_deref().unwrap_or_default();
+        let message = format!("permission denied to create \"pg_catalog.{relname}\"");
+        Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+            .detail("System catalog modifications are currently disallowed."))
+    }
+
+    /// As [`Cx::creation_schema`], before it is known whether the relation can be made at all: whether the schema is every
+    /// database's is yet to be asked ([`Cx::refuse_in_system_schema`]).
+    pub async fn schema_of_new(&mut self, name: &RangeVar) -> Result<Oid> {
+        match self.permanent_place(name)? {
+            Some(schema) => self.require_right_to_create(schema).map(|()| schema),
+            None => temporary::schema(self).await,
+        }
     }
 
     /// Binds the query of a new relation. `None`, with a notice, if there is a relation of that name and that is no error: what is

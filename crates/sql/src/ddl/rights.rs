@@ -366,6 +366,11 @@ fn system_schema(schema: Oid) -> Option<&'static str> {
     }
 }
 
+/// Whether a schema is every database's.
+pub(super) fn is_system_schema(schema: Oid) -> bool {
+    system_schema(schema).is_some()
+}
+
 /// Nobody makes anything in a schema that is every database's.
 fn closed_schema(cx: &Cx<'_>, name: &str) -> Error {
     match cx.session.is_superuser() {

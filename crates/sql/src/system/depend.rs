@@ -234,7 +234,16 @@ fn defaults(edges: &mut Edges, catalog: &Catalog, table: &TableDesc) {
             Reference::Column(number) => expression.is_reference_alone() && is_of_type(*number),
             _ => false,
         });
-        if types::user::is_domain(column.type_oid) && !is_said {
+        // Or it is one of a domain over the column's type, of which it becomes one.
+        let is_of_domain = |number: i16| {
+            let other = table.columns.get(number as usize - 1).map(|other| other.type_oid);
+            other.is_some_and(|ty| types::user::is_domain(ty) && types::user::base_type(ty, -1).0 == column.type_oid)
+        };
+        let is_made = column.type_oid.0 >= types::user::FIRST_OID;
+        let loses_domain = is_made
+            && expression.is_reference_alone()
+            && expression.references().any(|r| matches!(r, Reference::Column(number) if is_of_domain(*number)));
+        if (types::user::is_domain(column.type_oid) || loses_domain) && !is_said {
             edges.add(own, (TYPE, column.type_oid, 0), "n");
         }
     }

@@ -222,8 +222,19 @@ pub(crate) fn posix_rules(name: &str) -> Option<TimeZone> {
     }
 }
 
+/// Whether a name is a POSIX rule with a summer time and an offset beyond what the zone database takes.
+fn is_too_far(name: &str) -> bool {
+    let Some((_, rest)) = name_of_posix(name) else { return false };
+    let digits = rest.trim_start_matches(['-', '+']);
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    end < digits.len() && digits[..end].parse::<i32>().is_ok_and(|hours| (25..=167).contains(&hours))
+}
+
 #[cold]
 fn unknown_zone(name: &str) -> Error {
+    if is_too_far(name) {
+        return Error::unsupported(format!("time zone \"{name}\" is more than a day from UTC, which is not supported"));
+    }
     Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("time zone \"{name}\" not recognized"))
 }
 

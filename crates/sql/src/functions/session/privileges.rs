@@ -95,7 +95,8 @@ fn on_system_relation(catalog: &Catalog, who: Who, oid: Oid, asked: &Asked) -> b
     let reads_all = roles::has_privileges_of(catalog, who, oids::ROLE_READ_ALL_DATA);
     let open = |relation: &system::SystemRelation| reads_all || !privileges::is_secret(relation.name);
     let readable = system::relation_by_oid(oid).is_some_and(open);
-    roles::is_superuser(catalog, who.role) || readable && asked.held.contains(Privileges::SELECT)
+    let means_something = !(asked.held | asked.grantable).is_empty();
+    roles::is_superuser(catalog, who.role) && means_something || readable && asked.held.contains(Privileges::SELECT)
 }
 
 /// What everybody and the owner may do with a new object of a kind, as a list of access entries.
@@ -164,7 +165,7 @@ pub(super) fn column(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let Some(oid) = found else { return Ok(Datum::Null) };
     let catalog = cx.catalog();
     let Some(table) = catalog.table(oid) else {
-        return Ok(Datum::Bool(on_system_relation(&catalog, who, oid, &asked)));
+        return column_of_system_relation(&catalog, who, oid, args, &asked);
     };
     let number = match args.get(args.len().wrapping_sub(2)) {
         Some(Datum::Int2(n)) if table.live_columns().any(|c| c.number == *n) => *n,
@@ -176,6 +177,26 @@ pub(super) fn column(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     };
     let whole = catalog.get(oid).is_some_and(|object| answer(&catalog, who, object, &asked));
     Ok(Datum::Bool(whole || privileges::held_on_column(&catalog, who, oid, number).meets(asked.held)))
+}
+
+/// As [`column`], of a relation that is no table of anybody's.
+fn column_of_system_relation(catalog: &Catalog, who: Who, oid: Oid, args: &[Datum], asked: &Asked) -> Result<Datum> {
+    if let Some(relation) = system::relation_by_oid(oid) {
+        let has_system_columns = !relation.is_view();
+        match args.get(args.len().wrapping_sub(2)) {
+            Some(Datum::Int2(n)) if (1..=relation.columns.len()).contains(&usize::try_from(*n).unwrap_or(0)) => {}
+            Some(Datum::Int2(n)) if has_system_columns && (-6..0).contains(n) => {}
+            Some(Datum::Text(name)) => {
+                let is_there = relation.columns.iter().any(|(column, _)| **column == **name)
+                    || has_system_columns && system_column::SystemColumn::named(name).is_some();
+                if !is_there {
+                    return Err(names::no_column(name, relation.name));
+                }
+            }
+            _ => return Ok(Datum::Null),
+        }
+    }
+    Ok(Datum::Bool(on_system_relation(catalog, who, oid, asked)))
 }
 
 pub(super) fn sequence(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
