@@ -376,6 +376,8 @@ pub enum RelKind {
         calls: Vec<SetCall>,
         /// WITH ORDINALITY
         ordinality: bool,
+        /// They stand in a select list: they run for each row of what is beside them, and their rows come in its order.
+        per_row: bool,
     },
     /// The rows of a query of a WITH clause around.
     Cte {

@@ -226,7 +226,8 @@ fn takes(pair: &mut Pair, sql: &str, history: &[String], tally: &mut Tally) -> b
     let lacking = actual.error().filter(|error| error.code == "0A000" && expected.code() != "0A000");
     if let Some(error) = lacking {
         *tally.refused.entry(error.message.clone()).or_default() += 1;
-    } else if !same(sql, expected, actual) {
+    } else if expected.code() != "XX000" && !same(sql, expected, actual) {
+        // An internal error of PostgreSQL's own says nothing: it drops a type twice where a view that reads itself is of it.
         tally.differs(history, sql, &replies);
     }
     let succeeds = replies.iter().all(|reply| reply.error().is_none());

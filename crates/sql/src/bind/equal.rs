@@ -98,7 +98,7 @@ fn same_rel(a: &Rel, b: &Rel) -> bool {
         (RelKind::Subquery { query: a, lateral: l }, RelKind::Subquery { query: b, lateral: m }) => {
             l == m && same_query(a, b)
         }
-        (RelKind::Function { calls: a, ordinality: n }, RelKind::Function { calls: b, ordinality: o }) => {
+        (RelKind::Function { calls: a, ordinality: n, .. }, RelKind::Function { calls: b, ordinality: o, .. }) => {
             n == o && a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_call(a, b))
         }
         (RelKind::Cte { id: a, .. }, RelKind::Cte { id: b, .. }) => a == b,

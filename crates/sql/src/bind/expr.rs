@@ -858,7 +858,7 @@ impl<'a> Binder<'a, '_> {
                 let index = self.scopes.len() - 1 - found.level;
                 let entry = &self.scopes[index].rels[rel];
                 // The row of a function that returns values is the value.
-                if let (crate::ir::RelKind::Function { calls, ordinality: false }, [only]) =
+                if let (crate::ir::RelKind::Function { calls, ordinality: false, .. }, [only]) =
                     (&entry.kind, &entry.columns[..])
                     && calls.len() == 1
                 {

@@ -240,7 +240,8 @@ impl<'a> Binder<'a, '_> {
                 let columns = function.columns.iter();
                 let columns = columns.map(|&(name, ty)| RelColumn { name: name.to_string(), ty: Ty::of(ty) }).collect();
                 let args = vec![Expr::Const(::types::Datum::Oid(oid.0), Ty::of(::types::oid::REGCLASS))];
-                let kind = RelKind::Function { calls: vec![SetCall { function, args }], ordinality: false };
+                let kind =
+                    RelKind::Function { calls: vec![SetCall { function, args }], ordinality: false, per_row: false };
                 self.add_from_rel(kind, columns, name, alias, Some(schema))
             }
             Relation::System(relation, schema) => {

@@ -182,7 +182,7 @@ fn side_by_side(parts: Vec<Part>, ordinality: bool, name: String, cx: &mut BindC
             }
         }
         columns.extend(ordinality.then(ordinality_column));
-        return Ok((RelKind::Function { calls, ordinality }, columns, name));
+        return Ok((RelKind::Function { calls, ordinality, per_row: false }, columns, name));
     }
     // A query over the sets, which computes the columns.
     let alone = parts.len() == 1;
@@ -231,7 +231,7 @@ fn side_by_side(parts: Vec<Part>, ordinality: bool, name: String, cx: &mut BindC
         inner.push(ordinality_column());
     }
     if !calls.is_empty() {
-        let kind = RelKind::Function { calls, ordinality };
+        let kind = RelKind::Function { calls, ordinality, per_row: false };
         query.rels.push(Rel { alias: name.clone(), kind, columns: inner });
         query.from.push(From::Rel(0));
     }

@@ -15,7 +15,7 @@ use super::select::wrap;
 use super::visit::{calls_volatile, children_mut, walk, walk_mut};
 use super::{Binder, Located};
 use crate::functions::SetFunction;
-use crate::ir::{Column, Expr, From, Query, Rel, RelColumn, RelKind, SetCall, Target, Ty};
+use crate::ir::{Column, Expr, From, Query, Rel, RelColumn, RelKind, SetCall, SortKey, Target, Ty};
 
 /// Where calls of set-returning functions may stand.
 pub(super) fn allowed(place: Place) -> bool {
@@ -65,7 +65,7 @@ impl<'a> Binder<'a, '_> {
             }
             None => {
                 let alias = columns.first().map(|c| c.name.clone()).unwrap_or_default();
-                let kind = RelKind::Function { calls: vec![call], ordinality: false };
+                let kind = RelKind::Function { calls: vec![call], ordinality: false, per_row: true };
                 self.add_rel(Rel { alias, kind, columns }, None)
             }
         };
@@ -205,7 +205,14 @@ pub(super) fn arrange(mut query: Query, rel: usize) -> Result<Query> {
     let starts = starts(calls);
     let early = early(calls, &query.group_by, rel);
     let windowed = query.rels.iter().any(|r| matches!(r.kind, RelKind::Window(_)));
-    let after = (query.is_grouped() || windowed) && early.iter().any(|e| !e);
+    // What ORDER BY and DISTINCT ON do not speak of runs for the rows that they leave.
+    let is_key = |target: usize| uses_rel(&query.targets[target].expr, rel);
+    let chosen = query.distinct.as_ref().filter(|on| !on.is_empty() && !query.order_by.is_empty());
+    let after_choice = chosen.is_some_and(|on| {
+        let mut keys = on.iter().copied().chain(query.order_by.iter().map(|key| key.target));
+        !keys.any(is_key)
+    });
+    let after = after_choice || (query.is_grouped() || windowed) && early.iter().any(|e| !e);
     // How many calls run one after the other until a call's arguments are known.
     let mut rounds = vec![0; calls.len()];
     for (i, call) in calls.iter().enumerate() {
@@ -240,6 +247,11 @@ pub(super) fn arrange(mut query: Query, rel: usize) -> Result<Query> {
     }
     // What is grouped or windowed becomes a query of its own, whose rows the calls are made for.
     query.rels[rel].kind = RelKind::Values;
+    let (own_distinct, own_order) = match after_choice {
+        true => (query.distinct.take(), std::mem::take(&mut query.order_by)),
+        false => (None, Vec::new()),
+    };
+    let own_targets = if after_choice { query.targets.clone() } else { Vec::new() };
     let mut outer = Query {
         targets: std::mem::take(&mut query.targets),
         distinct: query.distinct.take(),
@@ -263,6 +275,19 @@ pub(super) fn arrange(mut query: Query, rel: usize) -> Result<Query> {
     let shown: Vec<RelColumn> = lifted.iter().enumerate().map(column).collect();
     let target = |(e, c): (Expr, &RelColumn)| Target { expr: e, name: c.name.clone(), junk: false };
     query.targets = lifted.into_iter().zip(&shown).map(target).collect();
+    if after_choice {
+        let targets = &mut query.targets;
+        let mut place = |at: usize| {
+            let key = &own_targets[at];
+            targets.iter().position(|target| same(&target.expr, &key.expr)).unwrap_or_else(|| {
+                targets.push(Target { junk: true, ..key.clone() });
+                targets.len() - 1
+            })
+        };
+        query.distinct = own_distinct.map(|on| on.into_iter().map(&mut place).collect());
+        query.order_by = own_order.into_iter().map(|key| SortKey { target: place(key.target), ..key }).collect();
+        outer.targets.retain(|target| !target.junk);
+    }
     let mut wrapped = wrap(query, shown);
     wrapped.from.extend((0..set_rels.len()).map(|r| From::Rel(1 + r)));
     wrapped.rels.extend(set_rels);
@@ -295,7 +320,7 @@ impl Arrangement {
                 own.push(call.clone());
                 shown.extend_from_slice(&columns[self.starts[i]..self.starts[i + 1]]);
             }
-            let kind = RelKind::Function { calls: own, ordinality: false };
+            let kind = RelKind::Function { calls: own, ordinality: false, per_row: true };
             rels.push(Rel { alias: alias.to_string(), kind, columns: shown });
         }
         rels

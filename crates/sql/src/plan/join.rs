@@ -226,7 +226,10 @@ fn flatten<'q>(from: &'q From, parts: &mut Vec<Part<'q>>, conjuncts: &mut Vec<Co
 fn depends_on(level: &Level<'_>, rel: usize) -> Mask {
     let mut mask = 0;
     match &level.rels[rel].kind {
-        RelKind::Function { calls, .. } => {
+        RelKind::Function { calls, per_row, .. } => {
+            if *per_row {
+                mask |= others_of(level, rel);
+            }
             for arg in calls.iter().flat_map(|call| &call.args) {
                 walk::columns_of(arg, &mut |c| mask |= 1 << c.rel);
                 walk::whole_rows_of(arg, &mut |rel| mask |= 1 << rel);
@@ -240,6 +243,13 @@ fn depends_on(level: &Level<'_>, rel: usize) -> Mask {
         _ => {}
     }
     mask & !(1 << rel)
+}
+
+/// What a function of a select list runs for: all that is no such function, and those whose values it may ask for.
+fn others_of(level: &Level<'_>, rel: usize) -> Mask {
+    let is_later =
+        |other: usize| other >= rel && matches!(level.rels[other].kind, RelKind::Function { per_row: true, .. });
+    (0..level.rels.len()).filter(|other| !is_later(*other)).fold(0, |mask, other| mask | 1 << other)
 }
 
 fn mask_depends_on(level: &Level<'_>, own: Mask) -> Mask {
@@ -333,7 +343,7 @@ fn read(
             let columns = level.columns(rel).to_vec();
             Node::System(Arc::new(SystemNode { relation, alias, columns }))
         }
-        RelKind::Function { calls, ordinality } => {
+        RelKind::Function { calls, ordinality, .. } => {
             let mut planned = Vec::with_capacity(calls.len());
             for call in calls {
                 planned.push((call.function, level.compile_all(&call.args)?));

@@ -13,7 +13,7 @@ use super::deparse::Writer;
 /// The call that gives the documents, what it is called in SQL, and whether its rows are numbered.
 fn source(query: &Query) -> Option<(&SetCall, &str, bool)> {
     let [rel] = query.rels.as_slice() else { return None };
-    let RelKind::Function { calls, ordinality } = &rel.kind else { return None };
+    let RelKind::Function { calls, ordinality, .. } = &rel.kind else { return None };
     let [call] = calls.as_slice() else { return None };
     match call.args.as_slice() {
         [_, Expr::Const(Datum::Text(name), _)] if matches!(call.function.name, "json row" | "json rows") => {

@@ -331,7 +331,7 @@ impl<'a> Writer<'a> {
                     && self.word(&quote_name(&alias))
                     && (same && !values || names(self))
             }
-            RelKind::Function { calls, ordinality } => {
+            RelKind::Function { calls, ordinality, .. } => {
                 let [call] = calls.as_slice() else { return false };
                 (!super::deparse_documents::speaks_of_others(&call.args, 0) || self.word("LATERAL "))
                     && self.listed(&format!("{}(", quote_name(call.function.name)), &call.args, ")")
