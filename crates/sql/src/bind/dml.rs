@@ -542,7 +542,6 @@ impl<'a> Binder<'a, '_> {
         Ok((source, assigned))
     }
 
-    /// The default of a column, NULL if it has none.
     /// What DEFAULT gives a column that is SET: through a view, the default of the view's own column and not of the table's.
     fn default_to_set(&mut self, index: usize, written: &Written) -> Result<Expr> {
         let column = written.default_column(index);
@@ -552,6 +551,7 @@ impl<'a> Binder<'a, '_> {
         self.column_default(column)
     }
 
+    /// The default of a column, or of its domain; NULL if there is none, and for one that is generated.
     pub(super) fn column_default(&mut self, column: &engine_api::ColumnDesc) -> Result<Expr> {
         let ty = value_type(column);
         match &column.default {
@@ -568,7 +568,9 @@ impl<'a> Binder<'a, '_> {
                 Ok(value)
             }
             _ => match super::domain::default_of(column.type_oid, self.cx) {
-                Some(text) if !column.dropped => default_expression(&text, ty, &column.name, self.cx),
+                Some(text) if !column.dropped && column.generated.is_none() => {
+                    default_expression(&text, ty, &column.name, self.cx)
+                }
                 _ => Ok(Self::null(ty)),
             },
         }

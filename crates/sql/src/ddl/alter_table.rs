@@ -772,12 +772,12 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
     // PostgreSQL does not say where the type stands here.
     let ty = cx.column_type(type_name).map_err(without_position)?.ty;
-    let collation = cx.collation(def.collClause.as_deref(), ty.oid).map_err(without_position)?;
     let is_whole = [types::oid::INT2, types::oid::INT4, types::oid::INT8].contains(&ty.oid);
     if table.columns[number as usize - 1].identity.is_some() && !is_whole {
         let message = "identity column type must be smallint, integer, or bigint";
         return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
     }
+    let collation = cx.collation(def.collClause.as_deref(), ty.oid).map_err(without_position)?;
     let old = &table.columns[number as usize - 1];
     if using.is_none() && !cx.session.assignable(old.type_oid, ty.oid) {
         let [shown, whole] = [-1, ty.typmod].map(|typmod| cx.session.shown_type(ty.oid, typmod));

@@ -224,7 +224,9 @@ pub(crate) fn posix_rules(name: &str) -> Option<TimeZone> {
 
 /// Whether a name is a POSIX rule with a summer time and an offset beyond what the zone database takes.
 fn is_too_far(name: &str) -> bool {
-    let Some((_, rest)) = name_of_posix(name) else { return false };
+    let Some((_, rest)) = Some(name).filter(|name| name.len() <= NAME_MAX).and_then(name_of_posix) else {
+        return false;
+    };
     let digits = rest.trim_start_matches(['-', '+']);
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     end < digits.len() && digits[..end].parse::<i32>().is_ok_and(|hours| (25..=167).contains(&hours))
