@@ -152,6 +152,7 @@ fn list(
     for part in &mut parts {
         prepare(level, part, all)?;
     }
+    run_per_row(level, &mut parts);
     if parts.len() > 1 {
         implied::derive(conjuncts);
     }
@@ -226,10 +227,7 @@ fn flatten<'q>(from: &'q From, parts: &mut Vec<Part<'q>>, conjuncts: &mut Vec<Co
 fn depends_on(level: &Level<'_>, rel: usize) -> Mask {
     let mut mask = 0;
     match &level.rels[rel].kind {
-        RelKind::Function { calls, per_row, .. } => {
-            if *per_row {
-                mask |= others_of(level, rel);
-            }
+        RelKind::Function { calls, .. } => {
             for arg in calls.iter().flat_map(|call| &call.args) {
                 walk::columns_of(arg, &mut |c| mask |= 1 << c.rel);
                 walk::whole_rows_of(arg, &mut |rel| mask |= 1 << rel);
@@ -245,11 +243,24 @@ fn depends_on(level: &Level<'_>, rel: usize) -> Mask {
     mask & !(1 << rel)
 }
 
-/// What a function of a select list runs for: all that is no such function, and those whose values it may ask for.
-fn others_of(level: &Level<'_>, rel: usize) -> Mask {
-    let is_later =
-        |other: usize| other >= rel && matches!(level.rels[other].kind, RelKind::Function { per_row: true, .. });
-    (0..level.rels.len()).filter(|other| !is_later(*other)).fold(0, |mask, other| mask | 1 << other)
+/// Lets the functions of a select list run for all that is beside them, so that their rows come in its order, and after those of
+/// them whose values they may ask for. What looks at them itself, and what only filters, may come later.
+fn run_per_row(level: &Level<'_>, parts: &mut [Part<'_>]) {
+    let number = |part: &Part<'_>| match part.item {
+        Item::Rel(rel) if matches!(level.rels[rel].kind, RelKind::Function { per_row: true, .. }) => Some(rel),
+        _ => None,
+    };
+    for at in 0..parts.len() {
+        let Some(rel) = number(&parts[at]) else { continue };
+        let own = parts[at].mask;
+        let is_before = |other: &&Part<'_>| {
+            let makes_rows = matches!(other.join, JoinType::Inner | JoinType::Left);
+            makes_rows && other.mask != own && other.needs & own == 0 && number(other).is_none_or(|other| other < rel)
+        };
+        let before = parts.iter().filter(is_before).fold(0, |mask, other| mask | other.mask);
+        parts[at].needs |= before;
+        parts[at].lateral |= before != 0;
+    }
 }
 
 fn mask_depends_on(level: &Level<'_>, own: Mask) -> Mask {
