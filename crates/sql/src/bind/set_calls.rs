@@ -247,11 +247,10 @@ pub(super) fn arrange(mut query: Query, rel: usize) -> Result<Query> {
     }
     // What is grouped or windowed becomes a query of its own, whose rows the calls are made for.
     query.rels[rel].kind = RelKind::Values;
-    let (own_distinct, own_order) = match after_choice {
-        true => (query.distinct.take(), std::mem::take(&mut query.order_by)),
-        false => (None, Vec::new()),
-    };
-    let own_targets = if after_choice { query.targets.clone() } else { Vec::new() };
+    let choice = after_choice.then(|| {
+        let order = std::mem::take(&mut query.order_by);
+        (query.targets.clone(), query.distinct.take().unwrap_or_default(), order)
+    });
     let mut outer = Query {
         targets: std::mem::take(&mut query.targets),
         distinct: query.distinct.take(),
@@ -275,17 +274,17 @@ pub(super) fn arrange(mut query: Query, rel: usize) -> Result<Query> {
     let shown: Vec<RelColumn> = lifted.iter().enumerate().map(column).collect();
     let target = |(e, c): (Expr, &RelColumn)| Target { expr: e, name: c.name.clone(), junk: false };
     query.targets = lifted.into_iter().zip(&shown).map(target).collect();
-    if after_choice {
+    if let Some((keys, distinct, order)) = choice {
         let targets = &mut query.targets;
         let mut place = |at: usize| {
-            let key = &own_targets[at];
+            let key = &keys[at];
             targets.iter().position(|target| same(&target.expr, &key.expr)).unwrap_or_else(|| {
                 targets.push(Target { junk: true, ..key.clone() });
                 targets.len() - 1
             })
         };
-        query.distinct = own_distinct.map(|on| on.into_iter().map(&mut place).collect());
-        query.order_by = own_order.into_iter().map(|key| SortKey { target: place(key.target), ..key }).collect();
+        query.distinct = Some(distinct.into_iter().map(&mut place).collect());
+        query.order_by = order.into_iter().map(|key| SortKey { target: place(key.target), ..key }).collect();
         outer.targets.retain(|target| !target.junk);
     }
     let mut wrapped = wrap(query, shown);

@@ -386,8 +386,7 @@ async fn alter(
             let message = format!("trigger \"{name}\" for table \"{}\" does not exist", table.name);
             return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
         }
-        T::AT_SetStatistics => check_column_setting(&table, cmd)?,
-        kind if is_of_columns(kind) => check_column_setting(&table, cmd)?,
+        kind if kind == T::AT_SetStatistics || is_of_columns(kind) => check_column_setting(&table, cmd)?,
         T::AT_ClusterOn => require_index(cx, &table, name)?,
         T::AT_ReplicaIdentity => {
             if let Some(Node::ReplicaIdentityStmt(identity)) = &cmd.def

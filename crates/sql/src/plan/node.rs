@@ -182,17 +182,23 @@ impl PlannedTable {
     ///
     /// # Errors
     /// 55000 for a materialized view without rows of its own: it may stand in a statement that does not come to read it.
+    #[inline]
     pub fn open(&self, txn: &mut dyn Txn) -> Result<&TableRef> {
-        if let Some(table) = self.opened.get() {
-            return Ok(table);
+        match self.opened.get() {
+            Some(table) => Ok(table),
+            None => self.open_first(txn),
         }
+    }
+
+    #[cold]
+    fn open_first(&self, txn: &mut dyn Txn) -> Result<&TableRef> {
         let desc = &self.info.desc;
         if desc.kind == TableKind::MaterializedView && !desc.view.as_ref().is_some_and(|view| view.populated) {
             let message = format!("materialized view \"{}\" has not been populated", desc.name);
             return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
                 .hint("Use the REFRESH MATERIALIZED VIEW command."));
         }
-        let table = txn.open_table(self.info.desc.oid)?;
+        let table = txn.open_table(desc.oid)?;
         Ok(self.opened.get_or_init(|| table))
     }
 }
