@@ -46,11 +46,11 @@ test: here
 	run format cargo fmt --all --check; \
 	run lints cargo clippy --workspace --all-targets --locked -- -D warnings; \
 	run repository cargo run -q --locked -p xtask -- check; \
+	run documentation env RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc -q --workspace --no-deps --document-private-items --locked; \
 	run server cargo build --locked -p server; \
 	run tests env NYALA_SEED=$${NYALA_SEED:-1} NYALA_SKIPPED='$(SKIPPED)' cargo test --workspace --locked; \
 	run addresses $(ASAN); \
 	run schedules env RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/shuttle cargo test --locked -p mvcc; \
-	run documentation env RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc -q --workspace --no-deps --document-private-items --locked; \
 	if [ -s '$(SKIPPED)' ]; then echo 'all is well, but not everything could be tested here:'; cat '$(SKIPPED)'; fi
 
 ## Random tests from new seeds for SECONDS (600) or HOURS: rights, queries, joins, TPC-H, histories, nearly right SQL, wire bytes, the log.

@@ -179,7 +179,7 @@ pub(super) fn column(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::Bool(whole || privileges::held_on_column(&catalog, who, oid, number).meets(asked.held)))
 }
 
-/// As [`column`], of a relation that is no table of anybody's.
+/// As [`column()`], of a relation that is no table of anybody's.
 fn column_of_system_relation(catalog: &Catalog, who: Who, oid: Oid, args: &[Datum], asked: &Asked) -> Result<Datum> {
     if let Some(relation) = system::relation_by_oid(oid) {
         let has_system_columns = !relation.is_view();
