@@ -136,6 +136,18 @@ pub fn discard_elsewhere<T: Send + 'static>(value: T) {
     }
 }
 
+/// Drops what was made since so many units were counted ([`total`]); on another thread if it took long: then it is large.
+pub fn discard_made<T: Send + 'static>(value: T, since: u64) {
+    if is_long_since(since) {
+        discard_elsewhere(value);
+    }
+}
+
+/// Whether more than a brief section's units were counted since.
+pub fn is_long_since(before: u64) -> bool {
+    total().saturating_sub(before) > LONG
+}
+
 /// Counts work, and stops or lets others have their turn if it is time.
 ///
 /// # Errors
@@ -289,6 +301,15 @@ fn append_long_text(out: &mut String, mut text: &str) {
         out.push_str(part);
         text = rest;
     }
+}
+
+/// A text that may be long between two others: `format!` would copy it in one step, and again as the whole grows.
+pub fn between(before: &str, text: &str, after: &str) -> String {
+    let mut whole = String::with_capacity(before.len() + text.len() + after.len());
+    whole.push_str(before);
+    append_text(&mut whole, text);
+    whole.push_str(after);
+    whole
 }
 
 /// Drops many values, counted. Nothing stops it.

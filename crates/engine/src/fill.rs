@@ -32,9 +32,9 @@ const ROWS_ALONE: u64 = 16 << 10;
 /// Rows that a thread takes at once.
 const ROWS_PER_PART: u64 = 64 << 10;
 /// Entries of a range of keys, which a core's cache holds while they are sorted.
-const ENTRIES_PER_RANGE: u64 = 32 << 10;
+const ENTRIES_PER_RANGE: u64 = 8 << 10;
 /// Ranges of keys at most: more would be too little at a time for each.
-const RANGES_MAX: u64 = 1024;
+const RANGES_MAX: u64 = 4096;
 /// Rows looked at for each range of keys.
 const SAMPLES_PER_RANGE: u64 = 16;
 

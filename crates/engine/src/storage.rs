@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use base::{Oid, RowId};
+use base::{Oid, RowId, work};
 use engine_api::{Catalog, IndexCode, IndexCompiler, IndexDesc, TableDesc, TableRef};
 use mvcc::index::{BTreeIndex, OrderedIndex as _};
 use mvcc::{LaidOut, RowGarbage, Store, Table};
@@ -146,6 +146,17 @@ pub struct TableStore {
     pub rows: Arc<Table>,
     /// Shape and indexes.
     pub upkeep: Arc<Upkeep>,
+}
+
+/// Rows that are freed with their table at once; more are by another thread.
+const FEW_ROWS: u64 = 4096;
+
+impl Drop for TableStore {
+    fn drop(&mut self) {
+        if self.rows.end().0 > FEW_ROWS {
+            work::discard_elsewhere((Arc::clone(&self.rows), Arc::clone(&self.upkeep)));
+        }
+    }
 }
 
 /// The generation of rows that a descriptor speaks of.

@@ -30,6 +30,7 @@ mod garbage;
 mod header;
 mod load;
 mod locks;
+mod log;
 mod memory;
 mod prefetch;
 mod store;

@@ -281,7 +281,7 @@ impl Store {
 
     fn end(&self, txn: &Transaction, guard: &Guard) {
         let mut wakes = Wakes::new();
-        for entry in &txn.log {
+        for entry in txn.log.iter() {
             self.release_entry(txn, *entry, &mut wakes, guard);
         }
         self.end_id(txn, wakes);
@@ -459,7 +459,7 @@ impl Store {
     pub fn row_locks(&self, txn: &Transaction) -> Vec<(Arc<Table>, RowId, u8)> {
         let guard = pin();
         let mut locks = Vec::new();
-        for entry in &txn.log {
+        for entry in txn.log.iter() {
             if let Entry::RowLock { table, row, before: 0 } = *entry {
                 let table = txn.table_ref(table);
                 if let Some(header) = table.header(row, &guard) {

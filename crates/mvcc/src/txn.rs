@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use crate::locks::table::WEAK_LOCKS;
 use crate::locks::{AdvisoryKey, Modes};
+use crate::log::Log;
 use crate::store::Shared;
 use crate::table::Table;
 
@@ -56,7 +57,7 @@ pub struct Transaction {
     /// Address of the store it belongs to.
     store: usize,
     tables: SmallVec<[Arc<Table>; 2]>,
-    pub(crate) log: SmallVec<[Entry; 8]>,
+    pub(crate) log: Log,
     table_locks: SmallVec<[TableLock; 4]>,
     pub(crate) waiting: Option<Waiting>,
     /// Steps done of its end, once it is published: see [`Store::finish_some`](crate::Store::finish_some).
@@ -70,7 +71,7 @@ impl Transaction {
             id,
             store: Arc::as_ptr(shared).addr(),
             tables: SmallVec::new(),
-            log: SmallVec::new(),
+            log: Log::default(),
             table_locks: SmallVec::new(),
             waiting: None,
             finished: 0,
@@ -90,7 +91,7 @@ impl Transaction {
     /// Bytes of its list of writes and locks, if that is long.
     #[inline]
     pub fn held_bytes(&self) -> usize {
-        if self.log.spilled() { self.log.capacity() * size_of::<Entry>() } else { 0 }
+        self.log.held_bytes()
     }
 
     /// How much it has written and locked: its end takes as long.

@@ -26,6 +26,8 @@ use crate::proto::{Column, Format, backend};
 
 /// Queued bytes above which a producer of rows should [`flush`](Out::flush).
 const FLUSH_ABOVE: usize = 64 << 10;
+/// Bytes that are moved at most to make room in front of them.
+const MOVED_MAX: usize = 1 << 20;
 /// Queued bytes at which a flush is over: less than a full socket buffer, so that the socket never runs dry.
 const FLUSHED_BELOW: usize = 32 << 10;
 /// Capacity an idle connection keeps.
@@ -136,8 +138,9 @@ impl Queue {
         if self.head == self.buf.len() {
             self.buf.clear();
             (self.head, self.released, self.series) = (0, 0, 0);
-        } else if self.head > FLUSH_ABOVE && self.head * 2 > self.buf.len() {
-            // Half of a long queue is gone: move the rest to the front. Each byte moves at most once per halving.
+        } else if self.head > FLUSH_ABOVE && self.head * 2 > self.buf.len() && self.buf.len() - self.head <= MOVED_MAX {
+            // Half of a long queue is gone: move the rest to the front, unless that takes long. Each byte moves at most once per
+            // halving.
             self.buf.drain(..self.head);
             self.released -= self.head;
             self.series = self.series.saturating_sub(self.head);
@@ -269,8 +272,8 @@ impl Out {
         });
     }
 
-    /// ErrorResponse. The connection loop calls this for every error a session returns.
-    pub(crate) fn error(&self, error: &Error) {
+    /// ErrorResponse. The connection loop calls this for every error a session returns, or the session for one that is long.
+    pub fn error(&self, error: &Error) {
         let refused = self.conversion.get().and_then(|conversion| backend::check_report(error, conversion).err());
         self.append(|buf| {
             let start = buf.len();

@@ -128,6 +128,9 @@ pub trait Session {
     /// transaction fails as if a statement had.
     async fn fail(&mut self, error: &Error);
 
+    /// Queues a long error with [`Out::error`], so that the other connections of the core have their turns meanwhile.
+    async fn report(&mut self, error: &Error, out: &Out);
+
     /// Runs while the connection waits for the client, and is dropped when a message comes, so it must do its work
     /// between suspensions. May queue notifications; an `Err` (an idle timeout) is FATAL.
     async fn idle(&mut self, out: &Out) -> Result<()> {

@@ -236,6 +236,14 @@ impl pgwire::Session for ClientSession {
         self.sql.fail();
     }
 
+    async fn report(&mut self, error: &Error, out: &Out) {
+        let queued = async {
+            out.error(error);
+            Ok(())
+        };
+        let _: Result<()> = guarded(pin!(Strand::new(queued))).await;
+    }
+
     async fn idle(&mut self, out: &Out) -> Result<()> {
         let timeout = self.sql.idle_timeout();
         if timeout.is_none() && !self.sql.is_listening() {

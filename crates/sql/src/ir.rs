@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use base::Oid;
+use base::{Oid, work};
 use engine_api::{IndexDesc, TableDesc};
 use types::Datum;
 
@@ -346,13 +346,20 @@ pub struct Rel {
     pub columns: Vec<RelColumn>,
 }
 
-/// A column of a range-table entry.
-#[derive(Clone, Debug)]
+/// A column of a range-table entry. A copy is counted as work.
+#[derive(Debug)]
 pub struct RelColumn {
     /// Name; empty for dropped.
     pub name: String,
     /// Type.
     pub ty: Ty,
+}
+
+impl Clone for RelColumn {
+    fn clone(&self) -> RelColumn {
+        work::beat(16);
+        RelColumn { name: self.name.clone(), ty: self.ty }
+    }
 }
 
 /// What a range-table entry is.
@@ -519,8 +526,8 @@ pub struct Column {
     pub ty: Ty,
 }
 
-/// A bound expression.
-#[derive(Clone, Debug)]
+/// A bound expression. A copy is counted as work by its parts: lists are as long as a user writes them.
+#[derive(Debug)]
 pub enum Expr {
     /// A constant.
     Const(Datum, Ty),
@@ -968,6 +975,50 @@ impl MergeKind {
         match self {
             MergeKind::Update(values) | MergeKind::Insert(values, _) => values,
             MergeKind::Delete | MergeKind::Nothing => &mut [],
+        }
+    }
+}
+
+impl Clone for Expr {
+    fn clone(&self) -> Expr {
+        work::beat(8);
+        match self {
+            Expr::Const(value, ty) => Expr::Const(value.clone(), *ty),
+            Expr::Param(number, ty) => Expr::Param(*number, *ty),
+            Expr::Column(column) => Expr::Column(*column),
+            &Expr::WholeRow { level, rel } => Expr::WholeRow { level, rel },
+            &Expr::Agg { level, index, ty } => Expr::Agg { level, index, ty },
+            &Expr::Call { function, ref args, ty, location } => {
+                Expr::Call { function, args: args.clone(), ty, location }
+            }
+            &Expr::Cast { ref arg, ty, kind, explicit, location } => {
+                Expr::Cast { arg: arg.clone(), ty, kind, explicit, location }
+            }
+            Expr::And(args) => Expr::And(args.clone()),
+            Expr::Or(args) => Expr::Or(args.clone()),
+            Expr::Not(arg) => Expr::Not(arg.clone()),
+            &Expr::IsNull { ref arg, negated, fields } => Expr::IsNull { arg: arg.clone(), negated, fields },
+            &Expr::BooleanTest { ref arg, want, negated } => Expr::BooleanTest { arg: arg.clone(), want, negated },
+            &Expr::Distinct { equal, ref args, negated } => Expr::Distinct { equal, args: args.clone(), negated },
+            &Expr::Case { simple, ref branches, ref otherwise, ty } => {
+                Expr::Case { simple, branches: branches.clone(), otherwise: otherwise.clone(), ty }
+            }
+            Expr::Coalesce(args, ty) => Expr::Coalesce(args.clone(), *ty),
+            &Expr::NullIf { equal, ref args, ty } => Expr::NullIf { equal, args: args.clone(), ty },
+            &Expr::MinMax { greatest, ref args, ty } => Expr::MinMax { greatest, args: args.clone(), ty },
+            &Expr::AnyAll { all, function, ref left, ref right } => {
+                Expr::AnyAll { all, function, left: left.clone(), right: right.clone() }
+            }
+            Expr::Row(fields, ty) => Expr::Row(fields.clone(), *ty),
+            &Expr::RowCompare { op, ref pairs } => Expr::RowCompare { op, pairs: pairs.clone() },
+            &Expr::Array { ref elements, element, nested, ty } => {
+                Expr::Array { elements: elements.clone(), element, nested, ty }
+            }
+            &Expr::Subscript { ref array, ref indexes, ty } => {
+                Expr::Subscript { array: array.clone(), indexes: indexes.clone(), ty }
+            }
+            Expr::Subquery { kind, query, ty } => Expr::Subquery { kind: kind.clone(), query: query.clone(), ty: *ty },
+            Expr::Default => Expr::Default,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
 
+use crate::io::about;
 use crate::room::{self, Room as _};
 use crate::{Array, Datum, InputContext, OutputSettings, Record, io, oid, user};
 
@@ -16,7 +17,7 @@ const RECORD_MAX: usize = 256 << 20;
 const ELEMENTS_MAX: i32 = 134_217_727;
 
 fn malformed(text: &str, detail: &str) -> Error {
-    Error::new(SqlState::INVALID_TEXT_REPRESENTATION, format!("malformed array literal: \"{text}\"")).detail(detail)
+    Error::new(SqlState::INVALID_TEXT_REPRESENTATION, about("malformed array literal", text)).detail(detail)
 }
 
 /// Parses an array literal. Like PostgreSQL, first finds the shape and then reads the elements, so that a literal that is
@@ -55,7 +56,7 @@ pub(crate) fn parse(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> 
         Ok(())
     })?;
     if values.len() != total {
-        return Err(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, format!("malformed array literal: \"{text}\"")));
+        return Err(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, about("malformed array literal", text)));
     }
     let dims = if bounds.is_empty() { lengths.into_iter().map(|len| (len, 1)).collect() } else { bounds };
     Ok(Datum::Array(Arc::new(Array { element, dims, values })))

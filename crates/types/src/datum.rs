@@ -251,7 +251,7 @@ impl Datum {
 
     /// A text value.
     pub fn text(s: &str) -> Datum {
-        Datum::Text(s.into())
+        Datum::Text(copied(s))
     }
 
     /// A value of one of the types of whole numbers.
@@ -389,7 +389,7 @@ impl From<&[u8]> for Datum {
 }
 
 /// Bytes of a text that another thread copies.
-const LONG: usize = 4 << 20;
+pub const LONG: usize = 4 << 20;
 
 /// A text that can be shared. Another thread copies a long one.
 pub fn shared(text: String) -> Arc<str> {

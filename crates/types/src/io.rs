@@ -33,7 +33,12 @@ pub(crate) const AF_INET6: u8 = 3;
 const NUMBER_MAX: usize = 150_000;
 
 pub(crate) fn invalid_syntax(ty: &str, text: &str) -> Error {
-    Error::new(SqlState::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type {ty}: \"{text}\""))
+    Error::new(SqlState::INVALID_TEXT_REPRESENTATION, about(&format!("invalid input syntax for type {ty}"), text))
+}
+
+/// What there is to say of a text, which may be long.
+pub(crate) fn about(what: &str, text: &str) -> String {
+    work::between(&format!("{what}: \""), text, "\"")
 }
 
 fn out_of_range(text: &str, ty: &str) -> Error {
@@ -76,15 +81,15 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         oid::CHAR => char_text(parse_char(text)),
         oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING => {
             room::ask(text.len())?;
-            Datum::Text(text.into())
+            Datum::from(text)
         }
         oid::JSON => {
             room::ask(text.len())?;
             json::validate(text)?;
-            Datum::Text(text.into())
+            Datum::from(text)
         }
-        oid::JSONB => Datum::Text(json::normal_form(text)?.into()),
-        oid::JSONPATH => Datum::Text(JsonPath::parse(text)?.to_string().into()),
+        oid::JSONB => Datum::from(json::normal_form(text)?),
+        oid::JSONPATH => Datum::from(JsonPath::parse(text)?.to_string()),
         oid::INT2VECTOR | oid::OIDVECTOR => array::parse_vector(ty, text, cx)?,
         ty if oid::element_of(ty).is_some() => array::parse(ty, typmod, text, cx)?,
         ty if user::is_enum(ty) => user::parse_label(ty, text)?,

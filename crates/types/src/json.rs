@@ -378,7 +378,7 @@ impl<'a> Parser<'a> {
                 Some(b'"') => break,
                 Some(b'\\') => at = self.read_escape(at + 1, &mut high)?,
                 Some(control) => {
-                    return Err(self.invalid(&format!("Character with value 0x{control:02x} must be escaped.")));
+                    return Err(self.invalid(format!("Character with value 0x{control:02x} must be escaped.")));
                 }
             }
         }
@@ -403,7 +403,7 @@ impl<'a> Parser<'a> {
             't' => '\t',
             other => {
                 self.end = at + other.len_utf8();
-                return Err(self.invalid(&format!("Escape sequence \"\\{other}\" is invalid.")));
+                return Err(self.invalid(format!("Escape sequence \"\\{other}\" is invalid.")));
             }
         };
         self.string.push(character);
@@ -458,25 +458,25 @@ impl<'a> Parser<'a> {
         if self.token == Token::End {
             return self.invalid("The input string ended unexpectedly.");
         }
-        self.invalid(&format!("Expected {what}, but found \"{}\".", self.token_text()))
+        self.invalid(work::between(&format!("Expected {what}, but found \""), self.token_text(), "\"."))
     }
 
     #[cold]
     fn invalid_token(&self) -> Error {
-        let error = format!("Token \"{}\" is invalid.", self.token_text());
-        self.invalid(&error)
+        self.invalid(work::between("Token \"", self.token_text(), "\" is invalid."))
     }
 
     #[cold]
-    fn invalid(&self, detail: &str) -> Error {
+    fn invalid(&self, detail: impl Into<String>) -> Error {
         let error = Error::new(SqlState::INVALID_TEXT_REPRESENTATION, "invalid input syntax for type json");
         error.detail(detail).context(self.context())
     }
 
     /// The line up to the token at fault, or its end if it is long.
     fn context(&self) -> String {
-        let mut start = self.line_start;
-        while self.end - start >= CONTEXT_LEN || !self.text.is_char_boundary(start) {
+        let shortest = (self.end + 1).saturating_sub(CONTEXT_LEN);
+        let mut start = self.line_start.max(shortest);
+        while !self.text.is_char_boundary(start) {
             start += 1;
         }
         if start - self.line_start <= 3 {

@@ -31,7 +31,9 @@ mod typmod;
 pub mod user;
 
 pub use cmp::{abbreviate, compare, compare_as, hash_as, hash_datum};
-pub use datum::{Array, ArrayRef, Datum, DatumRef, Interval, Record, relabelled, shared, type_of, written};
+pub use datum::{
+    Array, ArrayRef, Datum, DatumRef, Interval, LONG, Record, copied, relabelled, shared, type_of, written,
+};
 pub use io::{
     LEFT_OVER, is_held_as_number, is_sent_as_text, parse_text, plain_int, read_binary, write_binary, write_text,
 };

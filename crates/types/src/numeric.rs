@@ -241,12 +241,7 @@ impl Numeric {
     }
 
     fn parse_short(text: &str) -> Result<Numeric> {
-        let invalid = || {
-            Error::new(
-                SqlState::INVALID_TEXT_REPRESENTATION,
-                format!("invalid input syntax for type numeric: \"{text}\""),
-            )
-        };
+        let invalid = || crate::io::invalid_syntax("numeric", text);
         let t = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
         let (negative, body) = match t.as_bytes().first() {
             Some(b'-') => (true, &t[1..]),

@@ -28,7 +28,7 @@ pub fn apply_typmod(value: Datum, ty: Oid, typmod: i32, explicit: bool) -> Resul
         (oid::VARCHAR, Datum::Text(text)) => {
             let limit = (typmod - 4).max(0) as usize;
             match cut(&text, limit, ty, explicit)? {
-                Some(cut) => Datum::Text(cut.into()),
+                Some(cut) => Datum::from(cut),
                 None => Datum::Text(text),
             }
         }
@@ -44,10 +44,10 @@ pub fn apply_typmod(value: Datum, ty: Oid, typmod: i32, explicit: bool) -> Resul
                 let mut padded = String::with_capacity(text.len() + limit - length);
                 padded.push_str(&text);
                 padded.extend(std::iter::repeat_n(' ', limit - length));
-                Datum::Text(padded.into())
+                Datum::from(padded)
             } else {
                 match cut(&text, limit, ty, explicit)? {
-                    Some(cut) => Datum::Text(cut.into()),
+                    Some(cut) => Datum::from(cut),
                     None => Datum::Text(text),
                 }
             }

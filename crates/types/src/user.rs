@@ -208,7 +208,7 @@ pub fn parse_label(oid: Oid, text: &str) -> Result<Datum> {
         {
             return Ok(Datum::Enum(oid, found.mark));
         }
-        let message = format!("invalid input value for enum {}: \"{text}\"", quoted(&definition.name));
+        let message = crate::io::about(&format!("invalid input value for enum {}", quoted(&definition.name)), text);
         return Err(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message));
     }
     Err(Error::internal("a value of an enum that is not known"))

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use base::{Error, Result, Severity};
+use base::{Error, Fields, Result, Severity, work};
 use tokio::io::{AsyncRead, AsyncWrite};
 use types::encoding::Conversion;
 
@@ -223,7 +223,7 @@ where
             let tag = input.refuse(need);
             if !skip_to_sync {
                 link.drive(pin!(session.fail(&error)), &[]).await?;
-                conclude(link, tag, Err(error), &session, &mut skip_to_sync)?;
+                conclude(link, tag, Err(error), false, &session, &mut skip_to_sync)?;
             }
             continue;
         }
@@ -316,7 +316,12 @@ where
                 }
             };
             if let Some(result) = result {
-                conclude(link, tag, result, session, skip_to_sync)?;
+                let long = result.as_ref().err().filter(|error| is_long(error));
+                if let Some(error) = long {
+                    link.drive(Box::pin(session.report(error, out)).as_mut(), rest).await?;
+                }
+                let is_said = long.is_some();
+                conclude(link, tag, result, is_said, session, skip_to_sync)?;
             }
         }
         input.consume(total, &mut link.ahead);
@@ -350,11 +355,19 @@ fn answered(out: &Out, tag: u8, result: Result<()>) -> Result<()> {
     result.inspect(|()| out.append(|buf| backend::empty(buf, tag)))
 }
 
-/// Reports an error, and says ReadyForQuery where the protocol wants it.
+/// Whether queueing an error takes long.
+fn is_long(error: &Error) -> bool {
+    let Fields { message, detail, context, severity, .. } = error.fields();
+    let beside = detail.iter().chain(context).map(String::len).sum::<usize>();
+    message.len() + beside > work::STRETCH && !matches!(severity, Severity::Fatal | Severity::Panic)
+}
+
+/// Reports an error, unless that is done, and says ReadyForQuery where the protocol wants it.
 fn conclude<S, W, Se: Session>(
     link: &Link<'_, S, W>,
     tag: u8,
     result: Result<()>,
+    is_said: bool,
     session: &Se,
     skip_to_sync: &mut bool,
 ) -> Result<(), Ended> {
@@ -363,7 +376,9 @@ fn conclude<S, W, Se: Session>(
         if matches!(error.fields().severity, Severity::Fatal | Severity::Panic) {
             return Err(Ended::Fatal(error));
         }
-        link.out.error(&error);
+        if !is_said {
+            link.out.error(&error);
+        }
         if extended {
             *skip_to_sync = true;
             return Ok(());

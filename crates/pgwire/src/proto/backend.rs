@@ -1,6 +1,6 @@
 //! Messages of the server, appended to a buffer.
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState, work};
 use types::encoding::Conversion;
 
 use super::Format;
@@ -57,8 +57,8 @@ fn too_long() -> Error {
 
 /// Appends a string and its zero byte; a zero byte inside would end it early, so it is cut there.
 pub fn cstr(buf: &mut Vec<u8>, text: &str) {
-    let text = text.split('\0').next().unwrap_or_default();
-    buf.extend_from_slice(text.as_bytes());
+    let end = memchr::memchr(0, text.as_bytes()).unwrap_or(text.len());
+    work::append_unstopped(buf, &text.as_bytes()[..end]);
     buf.push(0);
 }
 
@@ -193,9 +193,15 @@ pub fn notification(buf: &mut Vec<u8>, pid: i32, channel: &str, payload: &str) {
     });
 }
 
+/// Bytes of the other fields, roughly.
+const REST: usize = 512;
+
 /// ErrorResponse (`E`) or NoticeResponse (`N`), fields in the order PostgreSQL sends them.
 pub fn report(buf: &mut Vec<u8>, tag: u8, error: &Error) {
     let fields = error.fields();
+    // A text that may be long is not moved again for what stands behind it.
+    let long = [&fields.detail, &fields.hint, &fields.context].into_iter().flatten().map(String::len).sum::<usize>();
+    buf.reserve(fields.message.len() + long + REST);
     short(buf, tag, |buf| {
         let mut put = |code: u8, text: &str| {
             buf.push(code);

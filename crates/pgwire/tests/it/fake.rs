@@ -313,6 +313,10 @@ impl Session for FakeSession {
         self.failed = true;
     }
 
+    async fn report(&mut self, error: &Error, out: &Out) {
+        out.error(error);
+    }
+
     async fn idle(&mut self, out: &Out) -> Result<()> {
         loop {
             self.world.notify.notified().await;

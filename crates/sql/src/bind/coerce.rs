@@ -1,5 +1,6 @@
 //! Casts: which exist, and how an expression becomes one of another type (`parse_coerce.c`).
 
+use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
 use types::{Datum, InputContext, element_of, oid, type_info};
 
@@ -188,7 +189,7 @@ fn has_modifier(ty: Oid) -> bool {
 /// The modifier that all of some expressions of one type have.
 pub(super) fn common_typmod<'e>(mut exprs: impl Iterator<Item = &'e Expr>, ty: Oid) -> i32 {
     let Some(first) = exprs.next().map(Expr::ty).filter(|t| t.oid == ty) else { return -1 };
-    match exprs.map(Expr::ty).all(|t| t == first) {
+    match exprs.counted(4).map(Expr::ty).all(|t| t == first) {
         true => first.typmod,
         false => -1,
     }
@@ -241,6 +242,7 @@ impl Binder<'_, '_> {
 
     /// As [`Binder::coerce`]; the modifier matters to the input of intervals, and to functions that make values of a given length.
     fn coerce_with(&mut self, value: Located, to: Ty, context: CastContext, location: i32) -> Result<Located> {
+        work::beat(32);
         let Located { expr, at } = value;
         let from = expr.ty().oid;
         if from == to.oid || to.oid == oid::ANY || is_polymorphic(to.oid) {
@@ -303,9 +305,11 @@ impl Binder<'_, '_> {
                     });
                 }
                 if super::regtypes::is_catalog_type(to) {
-                    if let Expr::Const(Datum::Text(text), _) = &expr {
-                        let text = text.clone();
-                        return self.literal(&text, Ty::of(to), at);
+                    // What is not there is not there when the value is asked for.
+                    if let Expr::Const(Datum::Text(text), _) = &expr
+                        && let Ok(found) = self.literal(&text.clone(), Ty::of(to), at)
+                    {
+                        return Ok(found);
                     }
                     return self.named_at_run_time(expr, to, explicit, at);
                 }
@@ -345,13 +349,9 @@ impl Binder<'_, '_> {
             // A stored expression says by its type whether it means a relation or whatever has a name when it is evaluated.
             if let Expr::Const(Datum::Text(text), _) = &expr
                 && !(self.cx.in_stored > 0 && to == oid::REGCLASS)
+                && let Ok(found) = self.literal(&text.clone(), Ty::of(to), at)
             {
-                let text = text.clone();
-                // PostgreSQL folds the call later, and says no place of it.
-                return self.literal(&text, Ty::of(to), at).map_err(|mut error| {
-                    error.fields_mut().position = None;
-                    error
-                });
+                return Ok(found);
             }
             if to != oid::REGCLASS {
                 return self.named_at_run_time(expr, to, explicit, at);
@@ -452,12 +452,13 @@ impl Binder<'_, '_> {
 
     /// The common type of expressions.
     pub(super) fn common_type_of(&self, values: &[Located], context: &str) -> Result<Oid> {
-        let types: Vec<(Oid, i32)> = values.iter().map(|v| (v.expr.ty().oid, v.at)).collect();
+        let types: Vec<(Oid, i32)> = values.iter().counted(4).map(|v| (v.expr.ty().oid, v.at)).collect();
         Ok(self.common_type(&types, Some(context))?.unwrap_or(oid::TEXT))
     }
 
     /// `coerce_to_common_type`
     pub(super) fn coerce_to_common(&mut self, value: Located, to: Oid, context: &str) -> Result<Located> {
+        work::beat(8);
         let from = value.expr.ty().oid;
         if from == to {
             return Ok(value);

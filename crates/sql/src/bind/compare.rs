@@ -1,5 +1,6 @@
 //! Comparisons that are more than an operator: of rows, with lists and arrays, BETWEEN, IS DISTINCT FROM, NULLIF.
 
+use base::work::Count;
 use base::{Result, SqlState};
 use rupg_sql::nodes::{A_Expr, A_Expr_Kind as Kind, Node};
 use types::{Datum, array_of, element_of, oid};
@@ -85,7 +86,7 @@ impl<'a> Binder<'a, '_> {
         }
         let left = self.expr(left_node)?;
         let at = left.at;
-        let (mut plain, mut with_columns) = (Vec::new(), Vec::new());
+        let (mut plain, mut with_columns) = (Vec::with_capacity(list.len()), Vec::new());
         for value in self.exprs(list)? {
             if super::visit::has_columns(&value.expr) {
                 with_columns.push(value);
@@ -95,9 +96,11 @@ impl<'a> Binder<'a, '_> {
         }
         let mut parts = Vec::new();
         if plain.len() > 1 {
-            let mut types = vec![(left.expr.ty().oid, left.at)];
-            types.extend(plain.iter().map(|v| (v.expr.ty().oid, v.at)));
-            let all_fit = |t: &base::Oid| types.iter().all(|&(ty, _)| can_coerce(ty, *t, CastContext::Implicit));
+            let mut types = Vec::with_capacity(1 + plain.len());
+            types.push((left.expr.ty().oid, left.at));
+            types.extend(plain.iter().counted(4).map(|v| (v.expr.ty().oid, v.at)));
+            let all_fit =
+                |t: &base::Oid| types.iter().counted(4).all(|&(ty, _)| can_coerce(ty, *t, CastContext::Implicit));
             let common = self.common_type(&types, None)?.filter(|&t| t != oid::RECORD && array_of(t).is_some());
             let common = common.filter(all_fit);
             if let Some(common) = common {

@@ -4,6 +4,7 @@
 //! domain is a type of its own, whose elements are tested one by one; its values are held as arrays of what is under the
 //! domain (`types::user::plain_type`). The binder keeps these types, and takes them off at its end (`erase`).
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
@@ -47,7 +48,7 @@ fn condition(expression: &Expression, value: &Expr, cx: &mut BindContext<'_>) ->
             name: String::new(),
             schema: None,
             rel: None,
-            columns: vec![NamedColumn { name: "value".to_string(), expr: value.clone() }],
+            columns: Rc::new([NamedColumn { name: "value".to_string(), expr: value.clone() }]),
             rel_visible: false,
             columns_visible: true,
             lateral_only: false,

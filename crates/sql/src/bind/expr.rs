@@ -108,7 +108,12 @@ impl<'a> Binder<'a, '_> {
 
     /// The expressions of a list.
     pub(super) fn exprs(&mut self, list: &'a [Option<Node>]) -> Result<Vec<Located>> {
-        list.iter().flatten().map(|n| self.expr(n)).collect()
+        // A list of results is collected without room, and moved as it grows.
+        let mut exprs = Vec::with_capacity(list.len());
+        for node in list.iter().flatten() {
+            exprs.push(self.expr(node)?);
+        }
+        Ok(exprs)
     }
 
     #[inline(never)]

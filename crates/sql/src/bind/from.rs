@@ -1,5 +1,6 @@
 //! FROM: tables, subqueries, functions and joins (`parse_clause.c`, `parse_relation.c`).
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use base::work::Count;
@@ -32,7 +33,7 @@ pub(super) enum Relation {
 /// A bound FROM item: its tree, the columns it shows as a whole, the names it brings.
 pub(super) struct FromItem {
     tree: From,
-    columns: Vec<NamedColumn>,
+    columns: Rc<[NamedColumn]>,
     items: Vec<Item>,
 }
 
@@ -109,7 +110,7 @@ impl<'a> Binder<'a, '_> {
         let real = (!name.is_empty()).then(|| name.to_string());
         let rel = self.add_rel(Rel { alias: shown, kind, columns }, real);
         let item = self.item_of(rel, if alias.is_some() { None } else { schema });
-        Ok(FromItem { tree: From::Rel(rel), columns: item.columns.clone(), items: vec![item] })
+        Ok(FromItem { tree: From::Rel(rel), columns: Rc::clone(&item.columns), items: vec![item] })
     }
 
     /// Finds a relation by its possibly qualified name.
@@ -185,7 +186,7 @@ impl<'a> Binder<'a, '_> {
         let identity = &self.cx.identity;
         let who = Who { role: identity.role, database: identity.database_oid };
         // Names in the text of a view, and of a stored expression, were looked up when it was made.
-        let is_known = self.view.is_some() || self.cx.names_known || self.cx.in_stored > 0;
+        let is_known = self.inside.is_some() || self.cx.names_known || self.cx.in_stored > 0;
         // The session's own is always on its path.
         let is_temporary = || crate::ddl::temporary::is_temporary(&self.cx.catalog, schema);
         let is_own = || identity.search_path.contains(&schema) && is_temporary();
@@ -332,9 +333,9 @@ impl<'a> Binder<'a, '_> {
         }
         let on = (!conditions.is_empty()).then(|| and(conditions));
         let mut columns = merged.clone();
-        let rest = |c: &&NamedColumn| !using.contains(&c.name);
-        columns.extend(left.columns.iter().filter(rest).cloned());
-        columns.extend(right.columns.iter().filter(rest).cloned());
+        let rest = |c: &&NamedColumn| !c.name.is_empty() && !using.contains(&c.name);
+        let sides = left.columns.iter().chain(right.columns.iter());
+        columns.extend(sides.counted(64).filter(rest).cloned());
         let tree = From::Join { kind, left: Box::new(left.tree), right: Box::new(right.tree), on };
         self.join_names(join, tree, columns, merged, items)
     }
@@ -348,8 +349,7 @@ impl<'a> Binder<'a, '_> {
         merged: Vec<NamedColumn>,
         mut items: Vec<Item>,
     ) -> Result<FromItem> {
-        columns.retain(|c| !c.name.is_empty());
-        let item = |name: &str, columns: Vec<NamedColumn>, rel_visible, columns_visible| Item {
+        let item = |name: &str, columns: Rc<[NamedColumn]>, rel_visible, columns_visible| Item {
             name: name.to_string(),
             schema: None,
             rel: None,
@@ -371,16 +371,20 @@ impl<'a> Binder<'a, '_> {
                 column.name = wanted.to_string();
             }
             // The alias hides the names of both sides.
-            items = vec![item(name, columns.clone(), true, true)];
+            let columns: Rc<[NamedColumn]> = columns.into();
+            items = vec![item(name, Rc::clone(&columns), true, true)];
             return Ok(FromItem { tree, columns, items });
         }
         items.iter_mut().for_each(|i| i.columns_visible = false);
+        // A join within this one that has no name is found no more.
+        items.retain(|i| i.rel.is_some() || i.rel_visible);
         if let Some(alias) = &join.join_using_alias {
-            let named = item(alias.aliasname.as_deref().unwrap_or(""), merged, true, false);
+            let named = item(alias.aliasname.as_deref().unwrap_or(""), merged.into(), true, false);
             self.check_name_conflicts(&items, std::slice::from_ref(&named))?;
             items.push(named);
         }
-        items.push(item("", columns.clone(), false, true));
+        let columns: Rc<[NamedColumn]> = columns.into();
+        items.push(item("", Rc::clone(&columns), false, true));
         Ok(FromItem { tree, columns, items })
     }
 
@@ -493,7 +497,7 @@ pub(super) fn target_item(rel: usize, entry: &Rel, schema: Option<Oid>) -> Item 
         name: entry.alias.clone(),
         schema,
         rel: Some(rel),
-        columns: columns_of(rel, entry),
+        columns: columns_of(rel, entry).into(),
         rel_visible: true,
         columns_visible: true,
         lateral_only: false,

@@ -199,7 +199,7 @@ struct Binder<'a, 'c> {
     /// The views that the statement writes through. For the text of a view that is written through: the columns that are read are those
     /// of what it is over.
     through: ir::ThroughViews,
-    /// The view whose query is being bound.
+    /// The view whose text is being bound: names mean what they meant when it was made.
     inside: Option<Arc<TableDesc>>,
     /// Columns whose every value in VALUES is DEFAULT.
     defaulted: Vec<usize>,
@@ -213,8 +213,6 @@ struct Binder<'a, 'c> {
     binding_ctes: Vec<(usize, usize)>,
     /// Whether a recursive query may be referred to where we are.
     recursive_context: cte::RecursiveContext,
-    /// The view whose text is being bound: names mean what they meant when it was made.
-    view: Option<Arc<engine_api::ViewDesc>>,
     /// The views around us, from the outside in.
     views: Vec<Oid>,
     /// The query is bound to be shown: views stay relations.
@@ -255,7 +253,6 @@ impl<'a, 'c> Binder<'a, 'c> {
             cte_depth: 0,
             binding_ctes: Vec::new(),
             recursive_context: cte::RecursiveContext::Allowed,
-            view: None,
             views: Vec::new(),
             shows: false,
             named_rows: Vec::new(),
@@ -355,7 +352,7 @@ pub fn bind_stored_view(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<ir
 /// Why a view cannot be written through by INSERT, UPDATE (`insert into`, `update`) or DELETE (`delete from`), or the
 /// columns (attribute number - 1) of its table behind its own.
 pub fn bind_through_view(desc: &TableDesc, verb: &str, cx: &mut BindContext<'_>) -> Result<Vec<Option<usize>>> {
-    let (_, through) = Binder::new(cx, "").through_view(desc, verb, false)?;
+    let (_, through) = Binder::new(cx, "").through_view(&Arc::new(desc.clone()), verb, false)?;
     Ok(through.columns.iter().map(|c| through.base_column(&c.name).flatten()).collect())
 }
 

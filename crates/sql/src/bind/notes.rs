@@ -33,7 +33,7 @@ impl<'a, 'c> Binder<'a, 'c> {
 
     /// A name that means a column of the expression's table, or something of its row.
     pub(super) fn note_column(&mut self, at: i32, names: usize, found: &Expr) {
-        if self.notes.is_none() || self.view.is_some() {
+        if self.notes.is_none() || self.inside.is_some() {
             return;
         }
         match found {
@@ -48,7 +48,7 @@ impl<'a, 'c> Binder<'a, 'c> {
 
     /// The table's name before a star.
     pub(super) fn note_star(&mut self, at: i32, names: usize) {
-        if self.view.is_none() && names > 0 {
+        if self.inside.is_none() && names > 0 {
             self.note(at, Span::Name(names), Reference::Row {});
         }
     }

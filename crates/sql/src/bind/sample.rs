@@ -5,9 +5,9 @@ use rupg_sql::nodes::{Node, RangeTableSample};
 use types::oid;
 
 use super::Binder;
-use super::from::{FromItem, Relation, target_item, visible_columns};
+use super::from::{FromItem, Relation, visible_columns};
 use super::node::{location, strings};
-use super::scope::Place;
+use super::scope::{Place, columns_of};
 use super::visit::shift_levels;
 use crate::functions::CastContext;
 use crate::ir::{Expr, From, Query, Rel, RelKind, Sample, Target};
@@ -52,7 +52,7 @@ impl<'a> Binder<'a, '_> {
         self.lock(info.desc.oid, engine_api::TableLockMode::AccessShare);
         let columns = self.named_columns(var, &info.desc);
         let rel = Rel { alias: name.to_string(), kind: RelKind::Table(info), columns };
-        let targets = target_item(0, &rel, None).columns.into_iter().filter(|c| !c.name.is_empty());
+        let targets = columns_of(0, &rel).into_iter().filter(|c| !c.name.is_empty());
         let targets = targets.map(|c| Target { expr: c.expr, name: c.name, junk: false }).collect();
         let sample = Some(Box::new(Sample { percent, seed, system }));
         let query = Query { rels: vec![rel], from: vec![From::Rel(0)], targets, sample, ..Query::default() };

@@ -4,9 +4,10 @@
 //! names its lexical parent, which is not always the one below it: the body of a CTE stands where it is used and sees
 //! what was visible where it was defined.
 
+use std::rc::Rc;
+
 use base::work::Count;
 use base::{Error, Result, SqlState};
-
 use rupg_sql::nodes::Node;
 
 use super::Binder;
@@ -104,8 +105,8 @@ pub(super) struct Item {
     pub(super) schema: Option<base::Oid>,
     /// The range-table entry; `None` for joins.
     pub(super) rel: Option<usize>,
-    /// Its columns.
-    pub(super) columns: Vec<NamedColumn>,
+    /// Its columns, which joins that it is in show as well.
+    pub(super) columns: Rc<[NamedColumn]>,
     /// `name.column` works.
     pub(super) rel_visible: bool,
     /// `column` works.
@@ -248,7 +249,7 @@ impl<'a> Binder<'a, '_> {
             name: entry.alias.clone(),
             schema,
             rel: Some(rel),
-            columns: columns_of(rel, entry),
+            columns: columns_of(rel, entry).into(),
             rel_visible: true,
             columns_visible: true,
             lateral_only: false,

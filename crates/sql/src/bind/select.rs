@@ -323,7 +323,7 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn over_virtual_rel(&mut self, alias: &str, columns: Vec<RelColumn>) -> Query {
         let rel = Rel { alias: alias.to_string(), kind: RelKind::Values, columns };
         let item = target_item(0, &rel, None);
-        let targets = rel.columns.iter().zip(&item.columns);
+        let targets = rel.columns.iter().zip(item.columns.iter());
         let targets =
             targets.map(|(c, n)| Target { expr: n.expr.clone(), name: c.name.clone(), junk: false }).collect();
         self.add_rel(rel, None);

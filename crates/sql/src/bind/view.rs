@@ -106,9 +106,14 @@ pub(crate) fn is_recursion(error: &Error) -> bool {
 }
 
 impl<'a, 'c> Binder<'a, 'c> {
+    /// What is kept of the view whose text this is.
+    fn view(&self) -> Option<&ViewDesc> {
+        self.inside.as_ref()?.view.as_ref()
+    }
+
     /// What a name in the text of a view meant when the view was made.
     pub(super) fn known_relation(&self, var: &RangeVar) -> Option<&ViewRelation> {
-        let view = self.view.as_ref()?;
+        let view = self.view()?;
         let (schema, name) = (var.schemaname.as_deref(), var.relname.as_deref().unwrap_or(""));
         view.relations.iter().find(|r| r.name == name && r.schema.as_deref() == schema)
     }
@@ -148,7 +153,7 @@ impl<'a, 'c> Binder<'a, 'c> {
 
     /// The schema that `schema.name` of a view's text stands in today.
     pub(super) fn known_schema(&self, schema: &str, name: &str) -> Option<Oid> {
-        let view = self.view.as_ref()?;
+        let view = self.view()?;
         let known = view.relations.iter().find(|r| r.schema_name == schema && r.name == name)?;
         self.cx.catalog.table(known.oid).map(|t| t.schema)
     }
@@ -156,7 +161,7 @@ impl<'a, 'c> Binder<'a, 'c> {
     /// Binds something of a view's text under the names of the view.
     fn inside_view<T>(
         &mut self,
-        desc: &TableDesc,
+        desc: &Arc<TableDesc>,
         bind: impl for<'x> FnOnce(&mut Binder<'x, 'c>, &'x SelectStmt) -> Result<T>,
     ) -> Result<T> {
         let view = desc.view.as_ref().ok_or_else(|| Error::internal("a view without a query"))?;
@@ -179,9 +184,8 @@ impl<'a, 'c> Binder<'a, 'c> {
         let (result, tables, queries, refused, next_cte, below, notes) = {
             let mut inner = Binder::new(&mut *self.cx, &text);
             inner.notes = notes;
-            inner.view = Some(Arc::new(view.clone()));
             inner.views = views;
-            inner.inside = Some(Arc::new(desc.clone()));
+            inner.inside = Some(Arc::clone(desc));
             inner.params_forbidden = true;
             inner.shows = self.shows;
             inner.depth = self.depth + QUERY_DEPTH;
@@ -213,10 +217,10 @@ impl<'a, 'c> Binder<'a, 'c> {
     }
 
     /// The query of a view.
-    pub(super) fn view_query(&mut self, desc: &TableDesc) -> Result<Query> {
+    pub(super) fn view_query(&mut self, desc: &Arc<TableDesc>) -> Result<Query> {
         let mut query =
             self.inside_view(desc, |inner, select| inner.subquery(select, true).map(|bound| bound.query))?;
-        query.of_view = Some(QueryOfView { view: Arc::new(desc.clone()), is_whole: true, is_locked: false });
+        query.of_view = Some(QueryOfView { view: Arc::clone(desc), is_whole: true, is_locked: false });
         // A view that was made before domains were kept has columns of what is under them.
         let held = |ty| types::user::plain_type(ty, -1).0;
         let visible = || query.targets.iter().filter(|t| !t.junk).map(|t| held(t.expr.ty().oid));
@@ -232,17 +236,13 @@ impl<'a, 'c> Binder<'a, 'c> {
     /// 55000 if the view is not simple enough.
     pub(super) fn through_view(
         &mut self,
-        desc: &TableDesc,
+        desc: &Arc<TableDesc>,
         verb: &str,
         cascaded: bool,
     ) -> Result<(Arc<TableInfo>, Through)> {
         let own_option = desc.view.as_ref().and_then(|v| v.check_option);
         let place = self.through.views.len();
-        self.through.views.push(WrittenView {
-            desc: Arc::new(desc.clone()),
-            columns: Vec::new(),
-            below: BTreeSet::new(),
-        });
+        self.through.views.push(WrittenView { desc: Arc::clone(desc), columns: Vec::new(), below: BTreeSet::new() });
         let cascaded = cascaded || own_option == Some(CheckOption::Cascaded);
         let name = desc.name.clone();
         let (table, columns, filter, below, names_system) =
@@ -334,7 +334,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             name: shown,
             schema: alias.is_none().then_some(schema),
             rel: None,
-            columns,
+            columns: columns.into(),
             rel_visible: true,
             columns_visible: true,
             lateral_only: false,
@@ -449,7 +449,7 @@ pub(super) fn shown_columns(query: &Query) -> Vec<(String, Ty)> {
 pub(super) fn stored_query(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Query> {
     let mut binder = Binder::noting(cx, "");
     binder.shows = true;
-    let query = binder.view_query(desc)?;
+    let query = binder.view_query(&Arc::new(desc.clone()))?;
     binder.hand_over_notes();
     Ok(query)
 }

@@ -1,12 +1,17 @@
 //! Giving every row of a table a new stored form.
 
+use std::sync::Arc;
+
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{Catalog, CatalogObject, ConflictArbiter, Expression, InsertOutcome, LayoutDesc, Step, TableDesc};
+use engine_api::{
+    Catalog, CatalogObject, ColumnDesc, ConflictArbiter, Expression, InsertOutcome, LayoutDesc, Step, TableDesc,
+};
 use types::{ColumnType, Datum, RowLayout, oid};
 
 use super::Cx;
 use super::constraint::qualified;
 use super::names::quote;
+use crate::exec::{OutputRow, RowSink};
 use crate::ir::Ty;
 
 /// Rows inserted between two turns for other connections.
@@ -57,18 +62,9 @@ pub(super) async fn rewrite_table(
         })
         .collect();
     let query = format!("SELECT {} FROM {}", values.join(", "), qualified(&cx.catalog(), &old));
-    let mut rows = cx.session.internal_query(&query).await?;
-    for (i, field) in layout.fields.iter().enumerate() {
-        if field.typmod >= 0 && computed.iter().any(|(number, _)| *number == field.column) {
-            for row in &mut rows {
-                row[i] = types::apply_typmod(std::mem::take(&mut row[i]), field.type_oid, field.typmod, false)?;
-            }
-        }
-    }
-    let codec = RowLayout::new(
-        &layout.fields.iter().map(|f| ColumnType { oid: f.type_oid, typmod: f.typmod }).collect::<Vec<_>>(),
-    );
-    check_not_null(&cx.catalog(), &table, &layout, &rows)?;
+    let mut rows = NewRows::of(&table, &layout, computed, cx.catalog());
+    cx.session.internal_query_into(&query, &mut rows).await?;
+    let parts = rows.parts;
     for column in &mut table.columns {
         (column.missing, column.missing_row) = (None, None);
     }
@@ -83,19 +79,25 @@ pub(super) async fn rewrite_table(
     }
     cx.txn().begin_command();
     let target = cx.txn().open_table(oid)?;
-    let mut tuple = Vec::new();
-    for (n, row) in rows.iter().enumerate() {
-        tuple.clear();
-        codec.encode(row, &mut tuple)?;
-        loop {
-            match cx.txn().insert(&target, &tuple, ConflictArbiter::None).map_err(not_built)? {
-                Step::Ready(InsertOutcome::Inserted(_)) => break,
-                Step::Ready(InsertOutcome::Conflict(_)) => return Err(Error::internal("a conflict without arbiter")),
-                Step::Wait(wait) => cx.session.wait_in_transaction(wait).await?,
+    let mut written = 0;
+    for part in parts {
+        let mut rest = part.as_slice();
+        while let Some((length, behind)) = rest.split_first_chunk() {
+            let (tuple, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);
+            rest = behind;
+            loop {
+                match cx.txn().insert(&target, tuple, ConflictArbiter::None).map_err(not_built)? {
+                    Step::Ready(InsertOutcome::Inserted(_)) => break,
+                    Step::Ready(InsertOutcome::Conflict(_)) => {
+                        return Err(Error::internal("a conflict without arbiter"));
+                    }
+                    Step::Wait(wait) => cx.session.wait_in_transaction(wait).await?,
+                }
             }
-        }
-        if n % ROWS_PER_TURN == ROWS_PER_TURN - 1 {
-            cx.session.wait_in_transaction(engine_api::Wait::yield_now()).await?;
+            written += 1;
+            if written % ROWS_PER_TURN == 0 {
+                cx.session.wait_in_transaction(engine_api::Wait::yield_now()).await?;
+            }
         }
     }
     let mut unproven = Vec::new();
@@ -122,18 +124,72 @@ pub(super) fn not_built(mut error: Error) -> Error {
     error
 }
 
-fn check_not_null(catalog: &Catalog, table: &TableDesc, layout: &LayoutDesc, rows: &[Vec<Datum>]) -> Result<()> {
-    for (i, field) in layout.fields.iter().enumerate() {
-        let column = &table.columns[field.column as usize - 1];
-        if column.not_null && rows.iter().any(|row| matches!(row[i], Datum::Null)) {
-            return Err(Error::new(
-                SqlState::NOT_NULL_VIOLATION,
-                format!("column \"{}\" of relation \"{}\" contains null values", column.name, table.name),
-            )
-            .schema(super::constraint::schema_of(catalog, table))
-            .table(&table.name)
-            .column(&column.name));
-        }
+/// Bytes of rows that are kept together.
+const PART: usize = 1 << 20;
+
+/// Rows in their new form, kept until there is storage for them.
+struct NewRows<'a> {
+    table: &'a TableDesc,
+    layout: &'a LayoutDesc,
+    catalog: Arc<Catalog>,
+    codec: RowLayout,
+    /// Which fields are to be fitted to the length of their type.
+    fitted: Vec<bool>,
+    /// Tuples, each behind its length in four bytes.
+    parts: Vec<Vec<u8>>,
+    values: Vec<Datum>,
+}
+
+impl<'a> NewRows<'a> {
+    fn of(
+        table: &'a TableDesc,
+        layout: &'a LayoutDesc,
+        computed: &[(i16, String)],
+        catalog: Arc<Catalog>,
+    ) -> NewRows<'a> {
+        let types = layout.fields.iter().map(|f| ColumnType { oid: f.type_oid, typmod: f.typmod });
+        let codec = RowLayout::new(&types.collect::<Vec<_>>());
+        let is_computed = |number: i16| computed.iter().any(|(computed, _)| *computed == number);
+        let fitted = layout.fields.iter().map(|field| field.typmod >= 0 && is_computed(field.column)).collect();
+        NewRows { table, layout, catalog, codec, fitted, parts: Vec::new(), values: Vec::new() }
     }
-    Ok(())
+
+    #[cold]
+    fn has_null(&self, column: &ColumnDesc) -> Error {
+        Error::new(
+            SqlState::NOT_NULL_VIOLATION,
+            format!("column \"{}\" of relation \"{}\" contains null values", column.name, self.table.name),
+        )
+        .schema(super::constraint::schema_of(&self.catalog, self.table))
+        .table(&self.table.name)
+        .column(&column.name)
+    }
+}
+
+impl RowSink for NewRows<'_> {
+    fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
+        self.values.clear();
+        self.values.extend(row.owned());
+        for ((value, field), fitted) in self.values.iter_mut().zip(&self.layout.fields).zip(&self.fitted) {
+            if *fitted {
+                *value = types::apply_typmod(std::mem::take(value), field.type_oid, field.typmod, false)?;
+            }
+        }
+        for (value, field) in self.values.iter().zip(&self.layout.fields) {
+            let column = &self.table.columns[field.column as usize - 1];
+            if column.not_null && value.is_null() {
+                return Err(self.has_null(column));
+            }
+        }
+        if self.parts.last().is_none_or(|part| part.len() >= PART) {
+            self.parts.push(Vec::new());
+        }
+        let Some(part) = self.parts.last_mut() else { return Ok(false) };
+        let start = part.len();
+        part.extend_from_slice(&[0; 4]);
+        self.codec.encode(&self.values, part)?;
+        let length = (part.len() - start - 4) as u32;
+        part[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        Ok(false)
+    }
 }

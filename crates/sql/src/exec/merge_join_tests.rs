@@ -135,7 +135,14 @@ fn run(root: Node) -> Vec<Vec<Datum>> {
         cost: 0.0,
         ctes: Vec::new(),
     };
-    let plan = Plan { root: Arc::new(root), changes: false, fills: false, cells: (0, 0), row_ids: Vec::new() };
+    let plan = Plan {
+        root: Arc::new(root),
+        changes: false,
+        fills: false,
+        cells: (0, 0),
+        row_ids: Vec::new(),
+        is_large: false,
+    };
     let eval = crate::index_code::nobody();
     let memory = Arc::new(MemoryBudget::new(1 << 30));
     let mut cx = ExecCx {

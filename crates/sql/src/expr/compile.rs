@@ -30,7 +30,12 @@ pub(crate) trait Resolve {
 
 /// Compiles a list.
 pub(crate) fn compile_all<'a>(exprs: impl IntoIterator<Item = &'a Expr>, names: &mut dyn Resolve) -> Result<Vec<Code>> {
-    exprs.into_iter().map(|e| compile(e, names)).collect()
+    let exprs = exprs.into_iter();
+    let mut codes = Vec::with_capacity(exprs.size_hint().0);
+    for expr in exprs {
+        codes.push(compile(expr, names)?);
+    }
+    Ok(codes)
 }
 
 fn boxed(exprs: &[Expr], names: &mut dyn Resolve) -> Result<Box<[Code]>> {

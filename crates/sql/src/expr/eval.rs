@@ -512,7 +512,7 @@ fn cast(
             work::step(text.len() / 8)?;
             let text = String::from_utf8(text).map_err(|_| Error::internal("text output is not UTF-8"))?;
             if matches!(to, oid::TEXT | oid::VARCHAR | oid::UNKNOWN) {
-                return Ok(Datum::Text(text.into()));
+                return Ok(Datum::from(text));
             }
             let input = InputContext { settings: cx.settings(), now_micros: cx.transaction_timestamp() };
             let value = types::parse_text(to, typmod, &text, &input)?;

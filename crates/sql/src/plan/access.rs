@@ -573,7 +573,10 @@ pub(super) fn scan(
         None if level.columns(rel).is_empty() && level.table_row_slot(rel).is_none() => RowContent::Nothing,
         None => RowContent::Tuple,
     };
-    let index_condition = explain::conditions(&shown, level.rels);
+    // Only EXPLAIN shows them, and they may be long.
+    let (explains, rels) = (level.cx.explains, level.rels);
+    let conditions = |exprs: &[&Expr]| if explains { explain::conditions(exprs, rels) } else { String::new() };
+    let index_condition = conditions(&shown);
     let mut filter: Vec<Code> = Vec::new();
     let mut filter_exprs: Vec<&Expr> = Vec::new();
     for number in in_order(conjuncts) {
@@ -588,7 +591,7 @@ pub(super) fn scan(
             filter_exprs.push(&snapshot[number].expr);
         }
     }
-    let filter_condition = explain::conditions(&filter_exprs, level.rels);
+    let filter_condition = conditions(&filter_exprs);
     let (reader, stages) = staged(level, rel, info, &filter)?;
     let node = ScanNode {
         table: PlannedTable::new(info),

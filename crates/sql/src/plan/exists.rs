@@ -7,7 +7,7 @@
 
 use base::Oid;
 
-use super::rewrite::{copy, expr_reaches_out, is_plain, reaches_out};
+use super::rewrite::{expr_reaches_out, is_plain, reaches_out};
 use super::{leak, walk};
 use crate::bind::visit::shift_levels;
 use crate::expr::{How, comparison_of};
@@ -35,7 +35,7 @@ pub(super) fn untied(inner: &Query) -> Option<Untied> {
     if has_subquery {
         return None;
     }
-    let mut query = copy(inner);
+    let mut query = inner.clone();
     let mut conditions = Vec::new();
     walk::conjuncts(query.filter.take()?, &mut conditions);
     query.targets.clear();

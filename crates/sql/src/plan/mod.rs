@@ -35,7 +35,7 @@ mod window;
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result};
+use base::{Error, Oid, Result, work};
 use engine_api::{Catalog, ColumnDesc};
 use types::{ColumnType, Datum, InputContext, OutputSettings, RowLayout, RowRef};
 
@@ -73,6 +73,16 @@ pub struct Plan {
     pub(crate) cells: (usize, usize),
     /// What follows the result's columns in each row of a cursor's query: identities of the rows of these tables.
     pub(crate) row_ids: Vec<RowOf>,
+    /// Making it took long, so that it is large.
+    pub(crate) is_large: bool,
+}
+
+impl Drop for Plan {
+    fn drop(&mut self) {
+        if self.is_large {
+            work::discard_elsewhere(Arc::clone(&self.root));
+        }
+    }
 }
 
 /// A table whose rows a cursor's query passes on.
@@ -155,13 +165,15 @@ pub fn plan_cursor(
     stats: &dyn PlannerStats,
     circumstances: Circumstances<'_>,
 ) -> Result<Arc<Plan>> {
+    let before = work::total();
     let params = walk::params(&Statement::Select(Box::new(query.clone())));
     let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
     let cx =
         PlanContext { catalog, stats, cells: cte::Cells::default(), params, hints, eval, explains, verbose, methods };
     let (root, row_ids) = query::plan_cursor(query, &cx)?;
     let cells = cx.cells.counts();
-    Ok(Arc::new(Plan { root: Arc::new(root), changes: false, fills: false, cells, row_ids }))
+    let is_large = work::is_long_since(before);
+    Ok(Arc::new(Plan { root: Arc::new(root), changes: false, fills: false, cells, row_ids, is_large }))
 }
 
 /// Plans a statement whose frame has room for at least `params` parameters.
@@ -191,13 +203,15 @@ pub(crate) fn plan_with_params(
 }
 
 fn run(statement: &Statement, cx: &PlanContext<'_>) -> Result<Arc<Plan>> {
+    let before = work::total();
     let (root, outer) = modify::statement(statement, cx)?;
     if !outer.is_empty() {
         return Err(Error::internal("the outermost query refers to one around it"));
     }
     let changes = !matches!(statement, Statement::Select(_));
     let fills = (changes && !root.output.is_empty()) || root.ctes.iter().any(|cte| cte.modifies);
-    Ok(Arc::new(Plan { root: Arc::new(root), changes, fills, cells: cx.cells.counts(), row_ids: Vec::new() }))
+    let (root, cells, is_large) = (Arc::new(root), cx.cells.counts(), work::is_long_since(before));
+    Ok(Arc::new(Plan { root, changes, fills, cells, row_ids: Vec::new(), is_large }))
 }
 
 impl Plan {

@@ -111,8 +111,10 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     node = window::windows(level, node)?;
     let (targets, computed) = targets(level, query)?;
     let sorted = !query.order_by.is_empty() && !ordered;
+    // Rows that are locked are computed again as they are then.
+    let again = if query.locking.is_empty() { Vec::new() } else { computed.clone() };
     let (late, early): (Vec<_>, Vec<_>) =
-        computed.iter().cloned().partition(|(slot, _)| sorted && waits_for_order(query, &targets, *slot));
+        computed.into_iter().partition(|(slot, _)| sorted && waits_for_order(query, &targets, *slot));
     if !early.is_empty() {
         node = Node::Project(Arc::new(ProjectNode { input: node, targets: early }));
     }
@@ -152,7 +154,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         node = Node::Project(Arc::new(ProjectNode { input: node, targets: late }));
     }
     if !query.locking.is_empty() {
-        node = lock_rows(level, query, node, computed)?;
+        node = lock_rows(level, query, node, again)?;
         node = level.note(node, all, rows, cost + rows);
     }
     if query.limit.is_some() || query.offset.is_some() {

@@ -44,7 +44,7 @@ fn better(query: &Query, alone: bool) -> Option<Query> {
     if !has_subquery && !has_sublink {
         return None;
     }
-    let mut query = copy(query);
+    let mut query = query.clone();
     let merged = merge_from(&mut query);
     if merged && query.rels.len() > DEAD_KEPT {
         forget_dead(&mut query);
@@ -107,7 +107,7 @@ fn lift_from(from: &mut From, offset: usize) {
 
 /// Whether anything of a query but its WHERE refers to queries around it.
 fn reaches_out_beside_filter(query: &Query) -> bool {
-    let mut without = copy(query);
+    let mut without = query.clone();
     without.filter = None;
     without.targets.clear();
     reaches_out(&without)
@@ -246,21 +246,7 @@ fn mergeable(query: &Query, rel: usize) -> Option<Query> {
     walk::walk_query(query, 0, &mut |e, depth| {
         whole |= matches!(e, Expr::WholeRow { level, rel: r } if *level == depth && *r == rel);
     });
-    (!whole).then(|| copy(inner))
-}
-
-/// A copy, counted by what it shows at all levels: views over views of many columns are long.
-pub(super) fn copy(query: &Query) -> Query {
-    work::beat(32 * shown(query));
-    query.clone()
-}
-
-fn shown(query: &Query) -> usize {
-    let below = query.rels.iter().map(|rel| match &rel.kind {
-        RelKind::Subquery { query, .. } => shown(query),
-        _ => 0,
-    });
-    query.targets.len() + below.sum::<usize>()
+    (!whole).then(|| inner.as_ref().clone())
 }
 
 /// Whether a query's select list is columns, each of them once.

@@ -122,6 +122,11 @@ impl StatementCache {
         self.entries.read().bytes
     }
 
+    /// Whether it may have a text: what is too long to be kept is not looked for.
+    pub fn may_have(&self, text: &str) -> bool {
+        cost(text) <= self.limit_bytes / 16
+    }
+
     /// The statement bound for exactly this text, these parameter types and this binding.
     pub fn get(
         &self,
@@ -132,8 +137,7 @@ impl StatementCache {
         catalog: &Arc<Catalog>,
         changes: &Changes,
     ) -> Option<Arc<Statement>> {
-        // What is too long to be kept is not looked for.
-        if cost(text) > self.limit_bytes / 16 {
+        if !self.may_have(text) {
             return None;
         }
         let entries = self.entries.read();
@@ -156,11 +160,11 @@ impl StatementCache {
         statement: Arc<Statement>,
         (catalog, changes): (&Arc<Catalog>, &Changes),
     ) {
-        let cost = cost(&text);
         // One that would push out many others is bound each time.
-        if cost > self.limit_bytes / 16 {
+        if !self.may_have(&text) {
             return;
         }
+        let cost = cost(&text);
         let key = key_of(&text, types, binding_hash);
         let used = self.tick.fetch_add(1, Ordering::Relaxed);
         let mut entries = self.entries.write();

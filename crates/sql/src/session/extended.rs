@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState, work};
 use rupg_sql::nodes::Node;
 use types::encoding::{Conversion, recode_binary, utf8_text as utf8};
-use types::{Datum, InputContext};
+use types::{Datum, InputContext, oid};
 
 use super::context::StatementContext;
 use super::counts::Said;
@@ -169,6 +169,7 @@ impl Session {
                         let eval = StatementContext::new(&self.environment, self.catalog());
                         functions::from_name_in_catalog(&eval, ty, text)
                     }
+                    BoundValue::Text(bytes) if bytes.len() >= types::LONG => long_text(ty, bytes, &input),
                     BoundValue::Text(bytes) => types::parse_text(ty, -1, utf8(bytes)?, &input),
                     BoundValue::Binary(bytes) => match settings.conversion() {
                         None => types::read_binary(ty, -1, bytes),
@@ -421,6 +422,19 @@ pub(super) fn read_binary_in(conversion: &Conversion, ty: Oid, bytes: &[u8]) -> 
     let convert = |text: &[u8]| conversion.decoded(text).map(String::into_bytes);
     let converted = recode_binary(ty, bytes, &convert)?;
     types::read_binary(ty, -1, converted.as_deref().unwrap_or(bytes))
+}
+
+/// A value of a long text, which another thread looks through.
+#[cold]
+fn long_text(ty: Oid, bytes: &[u8], input: &InputContext<'_>) -> Result<Datum> {
+    types::room::ask(bytes.len())?;
+    let mut copy = Vec::new();
+    work::append(&mut copy, bytes);
+    let text = work::elsewhere(move || utf8(&copy).map(str::to_owned))??;
+    match ty {
+        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN => Ok(Datum::from(text)),
+        ty => types::parse_text(ty, -1, &text, input),
+    }
 }
 
 /// An error of a parameter says which one; what it was is said when it could be read as text.

@@ -11,7 +11,7 @@ use super::drive::{NoRows, Rows};
 use super::statement::Kind;
 use super::{Arguments, Session};
 use crate::bind::{self, BindContext};
-use crate::exec::Execution;
+use crate::exec::{Execution, RowSink};
 use crate::functions::{CastContext, Identity};
 use crate::ir::{Expr, Ty};
 use crate::parse;
@@ -181,6 +181,13 @@ impl Session {
     /// Runs a query of our own in the open transaction and collects its rows. What it reads is nobody's business: who may define
     /// something over rows need not be one who may read them.
     pub(crate) async fn internal_query(&mut self, sql: &str) -> Result<Vec<Vec<Datum>>> {
+        let mut rows = Rows(Vec::new());
+        self.internal_query_into(sql, &mut rows).await?;
+        Ok(rows.0)
+    }
+
+    /// As [`Session::internal_query`], its rows into `sink`.
+    pub(crate) async fn internal_query_into(&mut self, sql: &str, sink: &mut dyn RowSink) -> Result<()> {
         let parsed = parse::parse(sql)?;
         let catalog = self.catalog();
         self.binding = None;
@@ -198,9 +205,7 @@ impl Session {
             return Err(base::Error::internal("not a query"));
         };
         let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
-        let mut rows = Rows(Vec::new());
-        self.drive_into(&mut execution, &mut rows).await?;
-        Ok(rows.0)
+        self.drive_into(&mut execution, sink).await.map(drop)
     }
 
     /// The result columns of a query.

@@ -41,7 +41,7 @@ struct Purpose<'a> {
 impl Session {
     /// A statement that was bound before, for this text or for one that differs only in literals.
     pub(super) fn cached_simple(&mut self, sql: &str) -> Result<Option<(Arc<Statement>, Vec<Datum>)>> {
-        if self.has_own_ddl() {
+        if self.has_own_ddl() || !self.shared.cache.may_have(sql) {
             return Ok(None);
         }
         let catalog = self.catalog();
@@ -283,6 +283,7 @@ impl Session {
         cx.infer_params = infer_params;
         cx.names_known = purpose.names_known;
         cx.copies = purpose.copies;
+        let before = work::total();
         let bound = bind::bind(node, sql, &mut cx)?;
         if purpose.literals.is_some() && plan::computes_parameters(&bound.statement) {
             return Err(Error::internal("literals that are computed of"));
@@ -320,6 +321,7 @@ impl Session {
             }
             statement => plan::plan(statement, &catalog, &stats, circumstances)?,
         };
+        work::discard_made(bound.statement, before);
         let refused = bound.refused;
         let sequences = cx.sequences();
         Ok(Statement {

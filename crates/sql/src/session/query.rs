@@ -86,7 +86,7 @@ impl Session {
         let several = parsed.len() > 1;
         self.implicit_block = several;
         if several {
-            let message: Arc<str> = sql.into();
+            let message = types::copied(sql);
             self.message = Some(Arc::clone(&message));
             let result = self.run_parsed(parsed, &message, silent, out).await;
             self.message = None;
@@ -127,7 +127,7 @@ impl Session {
     pub(super) fn text_of(&self, sql: &str) -> Arc<str> {
         match &self.message {
             Some(message) if std::ptr::eq(&**message, sql) => Arc::clone(message),
-            _ => sql.into(),
+            _ => types::copied(sql),
         }
     }
 

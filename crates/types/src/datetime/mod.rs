@@ -29,6 +29,7 @@ mod zone;
 use base::{Error, SqlState};
 
 pub use crate::interval::{limit as limit_interval, write_interval};
+use crate::io::about;
 pub use arith::{
     age, age_tz, compare_date_timestamp, compare_timetz, date_minus_date, date_minus_interval, date_plus_days,
     date_plus_interval, overlaps, time_minus_interval, time_minus_time, time_plus_interval, timestamp_minus,
@@ -146,17 +147,17 @@ impl Bad {
         match self {
             Bad::Format => Error::new(
                 SqlState::INVALID_DATETIME_FORMAT,
-                format!("invalid input syntax for type {type_name}: \"{text}\""),
+                about(&format!("invalid input syntax for type {type_name}"), text),
             ),
-            Bad::Field => overflow(format!("date/time field value out of range: \"{text}\"")),
-            Bad::MonthDay => overflow(format!("date/time field value out of range: \"{text}\""))
+            Bad::Field => overflow(about("date/time field value out of range", text)),
+            Bad::MonthDay => overflow(about("date/time field value out of range", text))
                 .hint("Perhaps you need a different \"datestyle\" setting."),
             Bad::Interval => {
-                Error::new(SqlState::INTERVAL_FIELD_OVERFLOW, format!("interval field value out of range: \"{text}\""))
+                Error::new(SqlState::INTERVAL_FIELD_OVERFLOW, about("interval field value out of range", text))
             }
             Bad::Displacement => Error::new(
                 SqlState::INVALID_TIME_ZONE_DISPLACEMENT_VALUE,
-                format!("time zone displacement out of range: \"{text}\""),
+                about("time zone displacement out of range", text),
             ),
             Bad::Other(error) => error,
         }

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use base::{Error, Oid, Result, SqlState};
 
 use super::{AF_INET, AF_INET6, char_text};
+use crate::encoding::utf8_text as utf8;
 use crate::jsonpath::JsonPath;
 use crate::numeric::Numeric;
 use crate::{Datum, Inet, Interval, array, bits, json, oid, user};
@@ -180,23 +181,23 @@ pub(crate) fn take(ty: Oid, typmod: i32, input: &mut Input<'_>) -> Result<Datum>
                 return Err(Error::new(SqlState::NAME_TOO_LONG, "identifier too long")
                     .detail(format!("Identifier must be less than {} characters.", NAME_MAX + 1)));
             }
-            Datum::Text(text.into())
+            Datum::from(text)
         }
         ty if oid::element_of(ty).is_some() => array::read_binary(ty, typmod, input)?,
         oid::RECORD => return Err(Error::unsupported("input of anonymous composite types is not implemented")),
         oid::JSON => {
             let text = utf8(input.rest())?;
             json::validate(text)?;
-            Datum::Text(text.into())
+            Datum::from(text)
         }
-        oid::JSONB => Datum::Text(json::normal_form(input.versioned("jsonb")?)?.into()),
-        oid::JSONPATH => Datum::Text(JsonPath::parse(input.versioned("jsonpath")?)?.to_string().into()),
+        oid::JSONB => Datum::from(json::normal_form(input.versioned("jsonb")?)?),
+        oid::JSONPATH => Datum::from(JsonPath::parse(input.versioned("jsonpath")?)?.to_string()),
         ty if user::is_enum(ty) => user::parse_label(ty, utf8(input.rest())?)?,
         ty if user::is_domain(ty) => {
             let (base, typmod) = user::base_type(ty, typmod);
             crate::apply_typmod(take(base, typmod, input)?, base, typmod, false)?
         }
-        _ => Datum::Text(utf8(input.rest())?.into()),
+        _ => Datum::from(utf8(input.rest())?),
     })
 }
 
@@ -216,25 +217,4 @@ fn instant(micros: i64) -> Result<i64> {
 fn time_of_day(micros: i64) -> Result<i64> {
     // 24:00 is a time too.
     in_range(micros, 0..86_400_000_001, 0, 0, "time")
-}
-
-/// Text from a client.
-fn utf8(bytes: &[u8]) -> Result<&str> {
-    let invalid = |sequence: &[u8]| {
-        let bytes: Vec<String> = sequence.iter().map(|b| format!("0x{b:02x}")).collect();
-        let message = format!("invalid byte sequence for encoding \"UTF8\": {}", bytes.join(" "));
-        Error::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message)
-    };
-    let text = std::str::from_utf8(bytes).map_err(|e| {
-        // As many bytes as the first one announces.
-        let rest = &bytes[e.valid_up_to()..];
-        let announced = match rest.first() {
-            Some(0xf0..=0xf7) => 4,
-            Some(0xe0..=0xef) => 3,
-            Some(0xc0..=0xdf) => 2,
-            _ => 1,
-        };
-        invalid(&rest[..announced.min(rest.len())])
-    })?;
-    if text.bytes().any(|b| b == 0) { Err(invalid(&[0])) } else { Ok(text) }
 }

@@ -16,8 +16,7 @@ pub(super) fn path(text: &str) -> Result<JsonPath> {
     let mut parser = Parser { lexer: Lexer::new(text), token: Token::End, depth: 0 };
     parser.advance()?;
     if parser.token == Token::End {
-        let message = format!("invalid input syntax for type jsonpath: \"{text}\"");
-        return Err(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message));
+        return Err(crate::io::invalid_syntax("jsonpath", text));
     }
     let strict = parser.is_name("strict");
     if strict || parser.is_name("lax") {

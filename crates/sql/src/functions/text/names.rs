@@ -92,8 +92,12 @@ fn folded(word: &str) -> String {
     name
 }
 
+/// Bytes of a name.
+const NAME_MAX: usize = 63;
+
 /// The names of a list of identifiers, those without quotes in lower case; `None` if it is no such list. As PostgreSQL's
-/// `SplitIdentifierString`: a blank text is an empty list, and everything but blanks and separators may be in a name.
+/// `SplitIdentifierString`: a blank text is an empty list, everything but blanks and separators may be in a name, and a long name
+/// is cut, as it was where something got it.
 pub(crate) fn split_identifiers(text: &str, separator: char) -> Option<Vec<String>> {
     let mut names = Vec::new();
     let mut rest = text.trim_matches(is_blank);
@@ -103,13 +107,18 @@ pub(crate) fn split_identifiers(text: &str, separator: char) -> Option<Vec<Strin
     loop {
         work::beat(16);
         let (name, behind) = match rest.strip_prefix('"') {
-            Some(quoted) => quoted_name(quoted)?,
+            Some(quoted) => {
+                let (mut name, behind) = quoted_name(quoted)?;
+                name.truncate(name.floor_char_boundary(NAME_MAX));
+                (name, behind)
+            }
             None => {
                 let end = rest.find(|c| c == separator || is_blank(c)).unwrap_or(rest.len());
                 if end == 0 {
                     return None;
                 }
-                (folded(&rest[..end]), &rest[end..])
+                let word = &rest[..end];
+                (folded(&word[..word.floor_char_boundary(NAME_MAX)]), &rest[end..])
             }
         };
         names.push(name);
