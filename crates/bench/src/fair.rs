@@ -89,7 +89,42 @@ const KINDS: &[Kind] = &[
         text: || "SELECT cardinality(string_to_array(repeat('ab,', 5000000), ','))".into(),
     },
     Kind { name: "a text of ORs", text: ors },
+    Kind { name: "views over views", text: || "SELECT c0 FROM fair_v29 ORDER BY c7 LIMIT 1".into() },
+    Kind { name: "joined views", text: joined },
+    Kind { name: "an error of 50 MB", text: || "SELECT repeat('x', 50000000)::integer".into() },
+    Kind { name: "a text of 100 MB", text: || format!("SELECT length('{}')", "x".repeat(100_000_000)) },
+    Kind { name: "the catalog", text: || "SELECT count(*) FROM information_schema.columns".into() },
+    Kind { name: "VALUES", text: values },
+    Kind { name: "a list", text: list },
+    Kind { name: "an index", text: || "DROP INDEX IF EXISTS fair_i; CREATE INDEX fair_i ON fair_w (v)".into() },
+    Kind {
+        name: "rewritten rows",
+        text: || {
+            "ALTER TABLE fair_w ALTER v TYPE text USING reverse(v); ALTER TABLE fair_w ALTER id TYPE bigint USING id"
+                .into()
+        },
+    },
+    Kind { name: "changed rows", text: || "UPDATE fair_w SET v = reverse(v)".into() },
 ];
+
+/// Columns of the widest table, and views over it.
+const WIDE: usize = 1600;
+const VIEWS: usize = 30;
+
+fn joined() -> String {
+    let names: Vec<String> = (0..VIEWS).map(|n| format!("fair_w{n}")).collect();
+    format!("SELECT fair_w0.c0 FROM {} LIMIT 1", names.join(" CROSS JOIN "))
+}
+
+fn values() -> String {
+    let rows: Vec<String> = (0..200_000).map(|n| format!("({n}, 'a{n}')")).collect();
+    format!("SELECT count(*) FROM (VALUES {}) v", rows.join(", "))
+}
+
+fn list() -> String {
+    let numbers: Vec<String> = (0..300_000).map(|n| (2 * n).to_string()).collect();
+    format!("SELECT count(*) FROM fair WHERE id IN ({})", numbers.join(", "))
+}
 
 fn matching(pattern: &str) -> String {
     // The second run of letters is no repetition of the first one and one more.
@@ -115,7 +150,16 @@ fn prepare(target: &Target, rows: u32) -> Result<(), Failure> {
     let mut connection = Connection::open(target)?;
     connection.query("CREATE TABLE fair (id integer PRIMARY KEY, v text NOT NULL)")?;
     connection.query(&format!("INSERT INTO fair SELECT i, md5(i::text) FROM generate_series(1, {rows}) i"))?;
-    connection.query("ANALYZE fair")
+    connection.query("ANALYZE fair")?;
+    connection.query("CREATE TABLE fair_w AS SELECT * FROM fair")?;
+    let columns: Vec<String> = (0..WIDE).map(|n| format!("c{n} integer")).collect();
+    connection.query(&format!("CREATE TABLE fair_wide ({})", columns.join(", ")))?;
+    for n in 0..VIEWS {
+        let below = if n == 0 { "fair_wide".to_string() } else { format!("fair_v{}", n - 1) };
+        connection.query(&format!("CREATE VIEW fair_v{n} AS SELECT * FROM {below}"))?;
+        connection.query(&format!("CREATE VIEW fair_w{n} AS SELECT * FROM fair_wide"))?;
+    }
+    Ok(())
 }
 
 /// Runs the statement until the time is over; how often to its end, and how often it was stopped.
@@ -130,6 +174,8 @@ fn heavy(target: &Target, text: &str, seconds: u16, over: &AtomicBool) -> Result
         match connection.query(text) {
             Ok(()) => counts.0 += 1,
             Err(Failure::Server { state, .. }) if &state == b"57014" => counts.1 += 1,
+            // What is told of a long text takes long as well.
+            Err(Failure::Server { state, .. }) if &state == b"22P02" => counts.0 += 1,
             Err(error) => return Err(error),
         }
     }

@@ -132,10 +132,13 @@ impl Writer<'_> {
         }
         let mut columns: Vec<String> =
             scope.iter().flat_map(|alias| COLUMNS.map(|column| format!("{alias}.{column}"))).collect();
-        let order: Vec<String> = (1..=columns.len()).map(|n| n.to_string()).collect();
+        let mut order: Vec<String> = (1..=columns.len()).map(|n| n.to_string()).collect();
         if self.below(3) == 0 {
             let alias = &scope[self.below(scope.len() as u64) as usize];
-            columns.push(self.whole_row(alias));
+            let value = self.whole_row(alias);
+            // A row of NULLs and none differ in this alone.
+            order.push(format!("({value})::text"));
+            columns.push(value);
         }
         format!("SELECT {} FROM {from}{filter} ORDER BY {}", columns.join(", "), order.join(", "))
     }

@@ -1,6 +1,6 @@
 //! On one core, statements that take long give others their turn and are stopped wherever they are.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use testkit::{Connection, Event, Nyala, Reply};
 
@@ -182,4 +182,90 @@ fn long_keys_are_undone_and_found() {
         format!("SELECT string_agg(left(t, 2), ' ' ORDER BY t) FROM keyed WHERE {KEY} IN ('a', 'b', 'c', 'd', 'de')");
     assert_eq!(one(&mut other, &format!("SET enable_seqscan = off; {found}")), "a de");
     assert_eq!(one(&mut other, "DELETE FROM keyed WHERE length(t) > 9; SELECT count(*) FROM keyed"), "2");
+}
+
+/// Statements that are long because a text, a list, a view or a table is, and what they need.
+fn long() -> Vec<(&'static str, Vec<String>, String)> {
+    let wide = (0..1600).map(|n| format!("c{n} int")).collect::<Vec<_>>().join(", ");
+    let over = |n: usize| if n == 0 { "wide".to_owned() } else { format!("v{}", n - 1) };
+    let mut views = vec![format!("CREATE TABLE wide ({wide})")];
+    views.extend((0..30).map(|n| format!("CREATE VIEW v{n} AS SELECT * FROM {}", over(n))));
+    let joined = (0..30).map(|n| format!("wide w{n}")).collect::<Vec<_>>().join(" CROSS JOIN ");
+    let rows = (0..300_000).map(|n| format!("({n}, 'a{n}')")).collect::<Vec<_>>().join(", ");
+    let numbers = (0..500_000).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+    let table = "CREATE TABLE many AS SELECT i, md5(i::text) t, repeat('y', 50) u FROM generate_series(1, 1000000) i";
+    let many = || vec![table.to_owned()];
+    let x = "repeat('x', 50000000)";
+    vec![
+        ("views over views", views.clone(), "SELECT * FROM v29 WHERE c1599 > 5 ORDER BY c7".into()),
+        ("joined tables of many columns", views.clone(), format!("SELECT w0.* FROM {joined}")),
+        ("a view over views goes", views, "DROP TABLE wide CASCADE".into()),
+        ("a number that is none", Vec::new(), format!("SELECT {x}::int")),
+        ("a date that is none", Vec::new(), format!("SELECT {x}::date")),
+        ("a document that is none", Vec::new(), format!("SELECT {x}::jsonb")),
+        ("an array that is none", Vec::new(), format!("SELECT ('{{' || {x})::int[]")),
+        ("a name of nothing", Vec::new(), format!("SELECT {x}::regclass")),
+        ("a long text", Vec::new(), format!("SELECT length('{}')", "x".repeat(100_000_000))),
+        ("a long comment", Vec::new(), format!("SELECT 1 /*{}*/", "x".repeat(100_000_000))),
+        ("a text without end", Vec::new(), format!("SELECT '{}", "x".repeat(100_000_000))),
+        ("columns of the catalog", Vec::new(), "SELECT * FROM information_schema.columns".into()),
+        ("VALUES", Vec::new(), format!("SELECT count(*) FROM (VALUES {rows}) v")),
+        ("new rows", vec!["CREATE TABLE news (i int, t text)".into()], format!("INSERT INTO news VALUES {rows}")),
+        ("IN", many(), format!("SELECT count(*) FROM many WHERE i IN ({numbers})")),
+        ("an array", Vec::new(), format!("SELECT array[{numbers}]")),
+        ("an index", many(), "CREATE INDEX ON many (t)".into()),
+        ("changed rows", many(), "UPDATE many SET u = u || 'z'".into()),
+        ("removed rows", many(), "DELETE FROM many".into()),
+        ("rewritten rows", many(), "ALTER TABLE many ALTER u TYPE varchar(100)".into()),
+        ("a new column", many(), "ALTER TABLE many ADD q text DEFAULT md5(random()::text)".into()),
+        ("statistics", many(), "ANALYZE many".into()),
+        ("a table that goes", many(), "DROP TABLE many".into()),
+        ("a table that is emptied", many(), "TRUNCATE many".into()),
+    ]
+}
+
+/// The longest that another session waited for an answer beside a statement.
+fn longest_beside(server: &Nyala, worker: &mut Connection, other: &mut Connection, sql: &str) -> Duration {
+    worker.send(sql);
+    let mut longest = Duration::ZERO;
+    loop {
+        let began = Instant::now();
+        assert_eq!(one(other, "SELECT 1"), "1");
+        longest = longest.max(began.elapsed());
+        if worker.receive(Duration::from_micros(300)).is_some() {
+            break;
+        }
+        assert!(!server.is_gone(), "{}", &sql[..sql.len().min(100)]);
+    }
+    longest
+}
+
+/// Only where builds and arguments are as in earnest. The best of some runs counts: the machine is not this test's alone.
+#[test]
+fn no_long_statement_holds_the_core() {
+    const LIMIT: Duration = Duration::from_millis(50);
+    if std::env::var_os("NYALA_LARGE").is_none() {
+        return;
+    }
+    let (server, _directory) = start();
+    let (mut worker, mut other) = (server.connect(), server.connect());
+    let mut late = Vec::new();
+    for (name, needs, sql) in long() {
+        let mut best = Duration::MAX;
+        for _ in 0..5 {
+            assert_eq!(worker.query("DROP TABLE IF EXISTS wide, news, many CASCADE").error(), None);
+            for sql in &needs {
+                assert_eq!(worker.query(sql).error(), None, "{name}");
+            }
+            best = best.min(longest_beside(&server, &mut worker, &mut other, &sql));
+            if best < LIMIT {
+                break;
+            }
+        }
+        println!("{name}: {:.1} ms", best.as_secs_f64() * 1e3);
+        if best >= LIMIT {
+            late.push(name);
+        }
+    }
+    assert!(late.is_empty(), "others waited for longer than {LIMIT:?} beside {late:?}");
 }

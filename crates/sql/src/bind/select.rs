@@ -285,7 +285,7 @@ impl<'a> Binder<'a, '_> {
         let mut types = Vec::with_capacity(width);
         for column in 0..width {
             let column_types: Vec<(Oid, i32)> =
-                rows.iter().map(|row| (row[column].expr.ty().oid, row[column].at)).collect();
+                rows.iter().counted(8).map(|row| (row[column].expr.ty().oid, row[column].at)).collect();
             // A single row's literals stay untyped until their use decides.
             let all_unknown = column_types.iter().all(|t| t.0 == oid::UNKNOWN);
             types.push(match all_unknown && !resolve_unknowns && rows.len() == 1 {

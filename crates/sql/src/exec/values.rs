@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::Result;
+use base::{Result, work};
 use types::Datum;
 
 use super::{Cx, Next, Operator};
@@ -41,6 +41,7 @@ impl Operator for Values {
     fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
         let Some(row) = self.node.rows.get(self.at) else { return Ok(Next::Done) };
         self.at += 1;
+        work::step(16 * row.len())?;
         for (code, &slot) in row.iter().zip(&self.node.slots) {
             frame[slot as usize] = code.eval(cx, frame)?;
         }

@@ -379,7 +379,12 @@ impl Code {
                 Datum::Record(Record::new(Arc::clone(types), fields).into())
             }
             Code::Array { elements, element, nested } => {
-                let values = elements.iter().map(|e| e.eval(env, frame)).collect::<Result<Vec<_>>>()?;
+                // Its length is a user's to choose: it is made where there is room, and counted.
+                let mut values = Vec::with_capacity(elements.len());
+                for element in elements {
+                    work::step(8)?;
+                    values.push(element.eval(env, frame)?);
+                }
                 if *nested { nest(values, *element)? } else { flat(values, *element) }
             }
             Code::Subscript { array, indexes } => {

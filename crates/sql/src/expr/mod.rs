@@ -241,6 +241,7 @@ impl Code {
 
     /// Calls `f` on every node, children after their parent.
     pub fn visit(&self, f: &mut dyn FnMut(&Code)) {
+        base::work::beat(8);
         f(self);
         let mut each = |codes: &[Code]| codes.iter().for_each(|c| c.visit(f));
         match self {

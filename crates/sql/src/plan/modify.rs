@@ -141,18 +141,17 @@ type Planned = (QueryPlan, Vec<(Outer, Slot)>);
 pub(super) fn statement(statement: &Statement, cx: &PlanContext<'_>) -> Result<Planned> {
     match statement {
         Statement::Select(query) => query::plan_query(query, cx),
-        Statement::Insert(statement) => insert(statement, cx),
-        Statement::Update(statement) => update(statement, cx),
-        Statement::Delete(statement) => delete(statement, cx),
-        Statement::Merge(statement) => merge(statement, cx),
+        Statement::Insert(insert) => self::insert(insert, statement, cx),
+        Statement::Update(update) => self::update(update, statement, cx),
+        Statement::Delete(delete) => self::delete(delete, statement, cx),
+        Statement::Merge(merge) => self::merge(merge, statement, cx),
     }
 }
 
 /// Plans an INSERT.
-fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<Planned> {
+fn insert(insert: &Insert, statement: &Statement, cx: &PlanContext<'_>) -> Result<Planned> {
     let rels: &[Rel] = &insert.rels;
-    let statement = Statement::Insert(Box::new(insert.clone()));
-    let mut level = Level::new(cx, rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
+    let mut level = Level::new(cx, rels, |f| walk::walk_statement(statement, 0, &mut |e, depth| f(e, depth)));
     level.add_ctes(&insert.ctes)?;
     let updates = insert.on_conflict.as_ref().is_some_and(|c| c.update.is_some());
     let set = insert.on_conflict.iter().filter_map(|c| c.update.as_ref()).flat_map(|update| &update.set);
@@ -260,10 +259,9 @@ fn rows(level: &mut Level<'_>, query: &Query, table: &Arc<TableInfo>) -> Result<
 }
 
 /// Plans an UPDATE.
-fn update(update: &Update, cx: &PlanContext<'_>) -> Result<Planned> {
+fn update(update: &Update, statement: &Statement, cx: &PlanContext<'_>) -> Result<Planned> {
     let query: &Query = &update.query;
-    let statement = Statement::Update(Box::new(update.clone()));
-    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(statement, 0, &mut |e, depth| f(e, depth)));
     level.null_extended(&query.from);
     level.add_ctes(&query.ctes)?;
     let changes: Vec<usize> = update.set.iter().chain(&update.generated).map(|(column, _)| *column).collect();
@@ -292,10 +290,9 @@ fn update(update: &Update, cx: &PlanContext<'_>) -> Result<Planned> {
 }
 
 /// Plans a DELETE.
-fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<Planned> {
+fn delete(delete: &Delete, statement: &Statement, cx: &PlanContext<'_>) -> Result<Planned> {
     let query: &Query = &delete.query;
-    let statement = Statement::Delete(Box::new(delete.clone()));
-    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(statement, 0, &mut |e, depth| f(e, depth)));
     level.null_extended(&query.from);
     level.add_ctes(&query.ctes)?;
     let kinds = Kinds { inserts: false, removes: true, changes: None, given: &[] };
@@ -307,10 +304,9 @@ fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<Planned> {
 }
 
 /// Plans a MERGE.
-fn merge(merge: &Merge, cx: &PlanContext<'_>) -> Result<Planned> {
+fn merge(merge: &Merge, statement: &Statement, cx: &PlanContext<'_>) -> Result<Planned> {
     let query: &Query = &merge.query;
-    let statement = Statement::Merge(Box::new(merge.clone()));
-    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(statement, 0, &mut |e, depth| f(e, depth)));
     level.null_extended(&query.from);
     level.add_ctes(&query.ctes)?;
     let does = |wanted: fn(&MergeKind) -> bool| merge.actions.iter().any(|action| wanted(&action.kind));

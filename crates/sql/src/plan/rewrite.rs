@@ -44,6 +44,7 @@ fn better(query: &Query, alone: bool) -> Option<Query> {
     if !has_subquery && !has_sublink {
         return None;
     }
+    let before = work::total();
     let mut query = query.clone();
     let merged = merge_from(&mut query);
     if merged && query.rels.len() > DEAD_KEPT {
@@ -52,7 +53,11 @@ fn better(query: &Query, alone: bool) -> Option<Query> {
     let linked = has_sublink && join_sublinks(&mut query, alone);
     let implied = push_implied(&mut query, alone);
     let pushed = push_conditions(&mut query, alone);
-    (merged || linked || implied || pushed).then_some(query)
+    if merged || linked || implied || pushed {
+        return Some(query);
+    }
+    work::discard_made(query, before);
+    None
 }
 
 /// Whether a query is no more than a join with a WHERE and a select list.

@@ -6,6 +6,7 @@ use crate::ir::{AnyAllSource, Body, Column, Expr, From, InsertSource, Query, Rel
 
 /// Calls `f` on an expression and everything in it, with the number of query levels between the start and the node.
 pub(super) fn walk<'a>(expr: &'a Expr, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
+    work::beat(8);
     f(expr, depth);
     let each = |exprs: &'a [Expr], f: &mut dyn FnMut(&'a Expr, usize)| {
         for expr in exprs {
