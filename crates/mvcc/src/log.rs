@@ -7,6 +7,7 @@
 //! full, and none is empty.
 
 use std::ops::Index;
+use std::slice;
 
 use smallvec::SmallVec;
 
@@ -53,8 +54,9 @@ impl Log {
         self.first.len() + self.more.last().map_or(0, |last| (self.more.len() - 1) * SEGMENT + last.len())
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Entry> + '_ {
-        self.first.iter().chain(self.more.iter().flatten())
+    #[inline]
+    pub fn iter(&self) -> Entries<'_> {
+        Entries { here: self.first.iter(), more: self.more.iter() }
     }
 
     /// Bytes beside those of the list itself.
@@ -62,6 +64,26 @@ impl Log {
     pub fn held_bytes(&self) -> usize {
         let first = if self.first.spilled() { self.first.capacity() } else { 0 };
         (first + self.more.len() * SEGMENT) * size_of::<Entry>()
+    }
+}
+
+/// The entries of a list in order. Most lists are short: what is in `more` costs them one look at their end.
+pub(crate) struct Entries<'a> {
+    here: slice::Iter<'a, Entry>,
+    more: slice::Iter<'a, Vec<Entry>>,
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = &'a Entry;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a Entry> {
+        loop {
+            if let Some(entry) = self.here.next() {
+                return Some(entry);
+            }
+            self.here = self.more.next()?.iter();
+        }
     }
 }
 

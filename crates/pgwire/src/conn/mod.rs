@@ -223,7 +223,7 @@ where
             let tag = input.refuse(need);
             if !skip_to_sync {
                 link.drive(pin!(session.fail(&error)), &[]).await?;
-                conclude(link, tag, Err(error), false, &session, &mut skip_to_sync)?;
+                conclude(link, tag, Err(error), &session, &mut skip_to_sync)?;
             }
             continue;
         }
@@ -316,12 +316,13 @@ where
                 }
             };
             if let Some(result) = result {
-                let long = result.as_ref().err().filter(|error| is_long(error));
-                if let Some(error) = long {
-                    link.drive(Box::pin(session.report(error, out)).as_mut(), rest).await?;
+                match result {
+                    Err(error) if is_long(&error) => {
+                        link.drive(Box::pin(session.report(&error, out)).as_mut(), rest).await?;
+                        failed(link, tag, session, skip_to_sync);
+                    }
+                    result => conclude(link, tag, result, session, skip_to_sync)?,
                 }
-                let is_said = long.is_some();
-                conclude(link, tag, result, is_said, session, skip_to_sync)?;
             }
         }
         input.consume(total, &mut link.ahead);
@@ -362,31 +363,37 @@ fn is_long(error: &Error) -> bool {
     message.len() + beside > work::STRETCH && !matches!(severity, Severity::Fatal | Severity::Panic)
 }
 
-/// Reports an error, unless that is done, and says ReadyForQuery where the protocol wants it.
+/// Reports an error, and says ReadyForQuery where the protocol wants it.
 fn conclude<S, W, Se: Session>(
     link: &Link<'_, S, W>,
     tag: u8,
     result: Result<()>,
-    is_said: bool,
     session: &Se,
     skip_to_sync: &mut bool,
 ) -> Result<(), Ended> {
-    let extended = matches!(tag, b'P' | b'B' | b'D' | b'C' | b'E' | b'H');
     if let Err(error) = result {
         if matches!(error.fields().severity, Severity::Fatal | Severity::Panic) {
             return Err(Ended::Fatal(error));
         }
-        if !is_said {
-            link.out.error(&error);
-        }
-        if extended {
-            *skip_to_sync = true;
-            return Ok(());
-        }
-    }
-    if !extended {
-        link.out.append(|buf| backend::ready_for_query(buf, session.transaction_status() as u8));
-        link.out.end_series();
+        link.out.error(&error);
+        failed(link, tag, session, skip_to_sync);
+    } else if !is_extended(tag) {
+        ready(link, session);
     }
     Ok(())
+}
+
+/// What follows an error that was reported.
+fn failed<S, W, Se: Session>(link: &Link<'_, S, W>, tag: u8, session: &Se, skip_to_sync: &mut bool) {
+    if is_extended(tag) { *skip_to_sync = true } else { ready(link, session) }
+}
+
+/// Whether a message of this type is part of a batch that Sync ends.
+fn is_extended(tag: u8) -> bool {
+    matches!(tag, b'P' | b'B' | b'D' | b'C' | b'E' | b'H')
+}
+
+fn ready<S, W, Se: Session>(link: &Link<'_, S, W>, session: &Se) {
+    link.out.append(|buf| backend::ready_for_query(buf, session.transaction_status() as u8));
+    link.out.end_series();
 }

@@ -57,7 +57,7 @@ fn too_long() -> Error {
 
 /// Appends a string and its zero byte; a zero byte inside would end it early, so it is cut there.
 pub fn cstr(buf: &mut Vec<u8>, text: &str) {
-    let end = memchr::memchr(0, text.as_bytes()).unwrap_or(text.len());
+    let end = super::zero(text.as_bytes()).unwrap_or(text.len());
     work::append_unstopped(buf, &text.as_bytes()[..end]);
     buf.push(0);
 }

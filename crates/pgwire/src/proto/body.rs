@@ -50,7 +50,7 @@ impl<'a> Body<'a> {
 
     /// A string ended by a zero byte, as bytes.
     pub fn cstr(&mut self) -> Result<&'a [u8]> {
-        let end = memchr::memchr(0, self.rest).ok_or_else(|| violation("invalid string in message"))?;
+        let end = super::zero(self.rest).ok_or_else(|| violation("invalid string in message"))?;
         let string = &self.rest[..end];
         self.rest = &self.rest[end + 1..];
         Ok(string)

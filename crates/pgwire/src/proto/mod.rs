@@ -20,6 +20,15 @@ pub use types::encoding::utf8 as text;
 
 use base::{Error, SqlState};
 
+/// Bytes that are looked through one by one: a look at many at once takes its time to begin.
+const FEW: usize = 128;
+
+/// Where the first zero byte is.
+#[inline]
+fn zero(bytes: &[u8]) -> Option<usize> {
+    if bytes.len() <= FEW { bytes.iter().position(|&b| b == 0) } else { memchr::memchr(0, bytes) }
+}
+
 /// An `08P01` error with PostgreSQL's message.
 #[cold]
 pub(crate) fn violation(message: impl Into<String>) -> Error {
