@@ -1,12 +1,12 @@
 //! From bound expressions to [`Code`].
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use base::{Oid, Result, work};
 use rustc_hash::FxHashMap;
 use types::{Datum, oid};
 
-use super::{Code, Comparison, How, IntOp, IntWidth, RowPair, Slot};
+use super::{Code, Comparison, Constants, How, IntOp, IntWidth, RowPair, Slot};
 use crate::functions::{self, Function};
 use crate::ir::{AnyAllSource, CastKind, Column, CompareOp, Expr, Query, SubqueryKind};
 
@@ -40,6 +40,13 @@ pub(crate) fn compile_all<'a>(exprs: impl IntoIterator<Item = &'a Expr>, names: 
 
 fn boxed(exprs: &[Expr], names: &mut dyn Resolve) -> Result<Box<[Code]>> {
     Ok(compile_all(exprs, names)?.into())
+}
+
+fn constant(expr: &Expr) -> Option<&Datum> {
+    match expr {
+        Expr::Const(value, _) => Some(value),
+        _ => None,
+    }
 }
 
 fn pair(args: &[Expr; 2], names: &mut dyn Resolve) -> Result<Box<[Code; 2]>> {
@@ -120,12 +127,20 @@ pub(crate) fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
             Code::MinMax { greatest: *greatest, ty: ty.oid, args: boxed(args, names)? }
         }
         Expr::AnyAll { all, function, left, right } => {
-            let test = comparison_of(function);
+            let (all, test) = (*all, comparison_of(function));
             let left = Box::new(compile(left, names)?);
-            match right {
-                AnyAllSource::List(items) => Code::AnyAllList { all: *all, test, left, items: boxed(items, names)? },
-                AnyAllSource::Array(array) => {
-                    Code::AnyAllArray { all: *all, test, left, array: Box::new(compile(array, names)?) }
+            let constants = match right {
+                AnyAllSource::List(items) => Constants::of(all, &test, items.iter().map(constant)),
+                AnyAllSource::Array(array) => match constant(array) {
+                    Some(Datum::Array(array)) => Constants::of(all, &test, array.values.iter().map(Some)),
+                    _ => None,
+                },
+            };
+            match (constants, right) {
+                (Some(constants), _) => Code::AnyAllConstants { all, left, constants: Arc::new(constants) },
+                (None, AnyAllSource::List(items)) => Code::AnyAllList { all, test, left, items: boxed(items, names)? },
+                (None, AnyAllSource::Array(array)) => {
+                    Code::AnyAllArray { all, test, left, array: Box::new(compile(array, names)?) }
                 }
             }
         }

@@ -257,6 +257,10 @@ impl Code {
                 }
                 Ok(quantifier.result())
             }
+            Code::AnyAllConstants { all, left, constants } => {
+                work::step(32)?;
+                Ok(constants.has(&*left.value(env, frame)?).map(|is_one| is_one != *all))
+            }
             Code::AnyAllArray { all, test, left, array } => {
                 let left = left.value(env, frame)?;
                 let array = array.value(env, frame)?;

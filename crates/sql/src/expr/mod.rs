@@ -8,9 +8,11 @@
 mod compile;
 mod eval;
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use base::Oid;
+use base::work::{self, Count};
 use types::Datum;
 
 pub(crate) use compile::{Resolve, comparison_of, compile, type_of_field};
@@ -79,6 +81,12 @@ pub(crate) enum Code {
         left: Box<Code>,
         items: Box<[Code]>,
     },
+    /// `= ANY` or `<> ALL` of many constants.
+    AnyAllConstants {
+        all: bool,
+        left: Box<Code>,
+        constants: Arc<Constants>,
+    },
     AnyAllArray {
         all: bool,
         test: Comparison,
@@ -145,6 +153,66 @@ pub(crate) enum How {
     Order(Oid),
     /// By calling a function that answers the test itself.
     Function(&'static Function),
+}
+
+/// Constants in the order of their type, to be searched by halves. There is one at least, or a NULL.
+#[derive(Debug)]
+pub(crate) struct Constants {
+    /// The type whose order it is; `None` for integers of any widths.
+    pub of: Option<Oid>,
+    pub sorted: Box<[Datum]>,
+    /// There is a NULL beside them.
+    pub has_null: bool,
+}
+
+impl Constants {
+    /// Constants fewer than these are compared one by one.
+    const MANY: usize = 9;
+
+    /// What a list of constants is searched by, if it is long and the comparison is one of equality.
+    pub fn of<'d>(
+        all: bool,
+        test: &Comparison,
+        list: impl ExactSizeIterator<Item = Option<&'d Datum>>,
+    ) -> Option<Constants> {
+        let of = match test.how {
+            How::Int => None,
+            How::Order(ty) => Some(ty),
+            How::Function(_) => return None,
+        };
+        let wanted = if all { CompareOp::Ne } else { CompareOp::Eq };
+        if test.op != wanted || list.len() < Self::MANY {
+            return None;
+        }
+        let (mut sorted, mut has_null) = (Vec::with_capacity(list.len()), false);
+        for value in list.counted(8) {
+            match value? {
+                Datum::Null => has_null = true,
+                value => sorted.push(value.clone()),
+            }
+        }
+        sorted.sort_by(|a, b| {
+            work::beat(8);
+            Self::order(of, a, b)
+        });
+        Some(Constants { of, sorted: sorted.into(), has_null })
+    }
+
+    fn order(of: Option<Oid>, a: &Datum, b: &Datum) -> Ordering {
+        match of {
+            None => a.integer().cmp(&b.integer()),
+            Some(ty) => types::compare_as(ty, &a.as_ref(), &b.as_ref()),
+        }
+    }
+
+    /// Whether a value is one of them; `None` if that is unknown.
+    pub fn has(&self, value: &Datum) -> Option<bool> {
+        if value.is_null() {
+            return None;
+        }
+        let is_one = self.sorted.binary_search_by(|constant| Self::order(self.of, constant, value)).is_ok();
+        (is_one || !self.has_null).then_some(is_one)
+    }
 }
 
 /// How the rows of a subquery become a value.
@@ -267,6 +335,7 @@ impl Code {
                 left.visit(f);
                 items.iter().for_each(|c| c.visit(f));
             }
+            Code::AnyAllConstants { left, .. } => left.visit(f),
             Code::AnyAllArray { left, array, .. } => {
                 left.visit(f);
                 array.visit(f);
