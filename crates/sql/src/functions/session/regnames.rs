@@ -3,6 +3,7 @@
 //! Responsible for: input and output of those types at run time, `to_reg…`.
 //! Not responsible for: relations, which [`names`] finds.
 
+use base::work::Count;
 use base::{Error, Oid, Result, SqlState};
 use rupg_sql::nodes::{Node, TypeName};
 use types::{Datum, oid};
@@ -212,7 +213,7 @@ fn find_function(cx: &dyn EvalContext, text: &str) -> Result<Found> {
 fn signature(cx: &dyn EvalContext, text: &str, may_be_none: bool) -> Result<(Vec<String>, Vec<Option<Oid>>)> {
     let bad = |message: &str| Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message);
     let mut quoted = false;
-    let open = text.char_indices().find(|(_, c)| {
+    let open = text.char_indices().counted(1).find(|(_, c)| {
         quoted ^= *c == '"';
         *c == '(' && !quoted
     });
@@ -225,7 +226,7 @@ fn signature(cx: &dyn EvalContext, text: &str, may_be_none: bool) -> Result<(Vec
     let (mut rest, mut quoted, mut depth) = (inside.trim_start(), false, 0);
     let mut had_comma = false;
     while !rest.is_empty() {
-        let end = rest.char_indices().find(|(_, c)| {
+        let end = rest.char_indices().counted(1).find(|(_, c)| {
             quoted ^= *c == '"';
             match c {
                 '(' | '[' if !quoted => depth += 1,
