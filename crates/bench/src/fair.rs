@@ -192,7 +192,8 @@ fn read(target: &Target, args: &FairArgs, number: u16, over: &AtomicBool) -> Res
         let key = rng.uniform(1, args.rows.into());
         let began = Instant::now();
         connection.call(0, &[Param::Int(key)])?;
-        times.saturating_record(began.elapsed().as_micros() as u64);
+        let micros = began.elapsed().as_micros() as u64;
+        times.record(micros).map_err(|error| Failure::Lost(error.to_string()))?;
         // As an application does something with what it has read.
         thread::sleep(Duration::from_micros(500));
     }
