@@ -15,7 +15,7 @@ use base::Oid;
 use base::work::{self, Count};
 use types::Datum;
 
-pub(crate) use compile::{Resolve, comparison_of, compile, type_of_field};
+pub(crate) use compile::{Resolve, comparison_of, compile, compile_all, type_of_field};
 pub(crate) use eval::{Env, Plain, Quantifier, all_true, count_conditions};
 
 use crate::functions::Function;
@@ -155,21 +155,21 @@ pub(crate) enum How {
     Function(&'static Function),
 }
 
-/// Constants in the order of their type, to be searched by halves. There is one at least, or a NULL.
+/// Constants sorted in the order of their type, for a binary search. There is one at least, or a NULL.
 #[derive(Debug)]
 pub(crate) struct Constants {
     /// The type whose order it is; `None` for integers of any widths.
-    pub of: Option<Oid>,
-    pub sorted: Box<[Datum]>,
+    of: Option<Oid>,
+    sorted: Box<[Datum]>,
     /// There is a NULL beside them.
-    pub has_null: bool,
+    has_null: bool,
 }
 
 impl Constants {
     /// Constants fewer than these are compared one by one.
     const MANY: usize = 9;
 
-    /// What a list of constants is searched by, if it is long and the comparison is one of equality.
+    /// The constants of a list, if it has no others, is long, and the comparison is one of equality.
     pub fn of<'d>(
         all: bool,
         test: &Comparison,
@@ -309,7 +309,7 @@ impl Code {
 
     /// Calls `f` on every node, children after their parent.
     pub fn visit(&self, f: &mut dyn FnMut(&Code)) {
-        base::work::beat(8);
+        work::beat(8);
         f(self);
         let mut each = |codes: &[Code]| codes.iter().for_each(|c| c.visit(f));
         match self {

@@ -12,7 +12,7 @@ use super::explain::Told;
 use super::node::{CtePlan, Meter, MeteredNode, Node, QueryPlan, RowReader, Subplan};
 use super::{PlanContext, exists, query, walk};
 use crate::bind::equal::same;
-use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile, type_of_field};
+use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile, compile_all, type_of_field};
 use crate::expr::{Comparison, How};
 use crate::ir::{Column, CompareOp, Expr, From, JoinKind, Query, Rel, RelKind, SubqueryKind, TableInfo};
 use crate::statistics::TableStatistics;
@@ -204,7 +204,7 @@ impl<'a> Level<'a> {
 
     /// Compiles several.
     pub fn compile_all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Expr>) -> Result<Vec<Code>> {
-        exprs.into_iter().map(|e| compile(e, self)).collect()
+        compile_all(exprs, self)
     }
 
     /// The plan of this level.
