@@ -115,6 +115,8 @@ impl Task for Making {
             tracing::warn!("a checkpoint failed, the one before stays: {error}");
             self.not_before = Instant::now() + RETRY;
         }
+        // What this thread has freed in its own pages nobody else can give back.
+        env::give_back_all();
         Turn::Idle
     }
 

@@ -25,7 +25,12 @@ impl Watcher {
             let mut pause = PAUSE_IDLE;
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 let began = Instant::now();
+                let has_worked = pause != PAUSE_IDLE;
                 pause = if refresher.step() { began.elapsed().max(PAUSE_WORKING) } else { PAUSE_IDLE };
+                if has_worked && pause == PAUSE_IDLE {
+                    // What this thread has freed in its own pages nobody else can give back.
+                    env::give_back_all();
+                }
             }
         };
         Watcher { stop: Some(stop), thread: Some(spawn.spawn("statistics", Box::new(watch))) }
