@@ -196,10 +196,15 @@ impl TableStore {
 
     /// Forgets an index, finished or not.
     pub fn remove_index(&self, oid: Oid) {
+        let mut removed = Vec::new();
         self.upkeep.change(|next| {
+            removed.extend(next.indexes.iter().chain(&next.building).filter(|i| i.desc.oid == oid).cloned());
             next.building.retain(|i| i.desc.oid != oid);
             next.indexes = Arc::new(next.indexes.iter().filter(|i| i.desc.oid != oid).cloned().collect());
         });
+        if self.rows.end().0 > FEW_ROWS {
+            work::discard_elsewhere(removed);
+        }
     }
 
     /// The table no longer has these rows: writing them is an error from now on.

@@ -133,6 +133,8 @@ fn pause() {
         Some(_) => {}
     }
     suspend(Answer::Interrupted);
+    // What comes before the next look is part of the new turn: a step may be as long as one.
+    BEGAN.set(Some(Instant::now()));
 }
 
 /// Gives up the thread until the strand is polled again.

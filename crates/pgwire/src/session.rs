@@ -131,6 +131,11 @@ pub trait Session {
     /// Queues a long error with [`Out::error`], so that the other connections of the core have their turns meanwhile.
     async fn report(&mut self, error: &Error, out: &Out);
 
+    /// Runs work on another thread, so that the other connections of the core have their turns meanwhile. Nothing stops it. An `Err` is FATAL.
+    async fn elsewhere<T: Send + 'static>(&mut self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        Ok(work())
+    }
+
     /// Runs while the connection waits for the client, and is dropped when a message comes, so it must do its work
     /// between suspensions. May queue notifications; an `Err` (an idle timeout) is FATAL.
     async fn idle(&mut self, out: &Out) -> Result<()> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use base::{Error, Result, SqlState};
+use base::{Error, Result, SqlState, work};
 use env::strand::{Polled, Strand};
 use pgwire::{Bind, CancelHandle, Format, Out, Parse, TransactionStatus, timers};
 use rustc_hash::FxHashMap;
@@ -242,6 +242,10 @@ impl pgwire::Session for ClientSession {
             Ok(())
         };
         let _: Result<()> = guarded(pin!(Strand::new(queued))).await;
+    }
+
+    async fn elsewhere<T: Send + 'static>(&mut self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        guarded(pin!(Strand::new(async { Ok(work::unstopped(|| work::elsewhere_unwound(work))) }))).await
     }
 
     async fn idle(&mut self, out: &Out) -> Result<()> {

@@ -389,7 +389,7 @@ impl From<&[u8]> for Datum {
 }
 
 /// Bytes of a text that another thread copies.
-pub const LONG: usize = 4 << 20;
+pub const LONG: usize = 1 << 20;
 
 /// A text that can be shared. Another thread copies a long one.
 pub fn shared(text: String) -> Arc<str> {

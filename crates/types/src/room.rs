@@ -92,7 +92,7 @@ pub trait Room {
 const SPARE: usize = 128;
 
 /// Bytes that another thread moves to where there is more room.
-const LONG: usize = 4 << 20;
+const LONG: usize = 1 << 20;
 
 /// Lets a list of so many bytes grow. Nothing stops it: what is being made may be somebody else's buffer.
 fn grow<L: Default + Send + 'static>(list: &mut L, bytes: usize, reserve: impl FnOnce(&mut L) + Send + 'static) {
@@ -106,6 +106,15 @@ fn grow<L: Default + Send + 'static>(list: &mut L, bytes: usize, reserve: impl F
             moved
         })
     });
+}
+
+/// As `Vec::reserve`, for a list whose memory is counted elsewhere: nobody is asked, and it may be longer than a value. Nothing may be held
+/// meanwhile that others of the thread want.
+#[inline]
+pub fn reserve<T: Send + 'static>(list: &mut Vec<T>, more: usize) {
+    if list.capacity() - list.len() < more {
+        grow(list, list.len() * size_of::<T>(), move |list| list.reserve(more));
+    }
 }
 
 impl<T: Send + 'static> Room for Vec<T> {

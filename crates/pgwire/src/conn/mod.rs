@@ -24,7 +24,7 @@ pub(crate) use self::login::too_many;
 
 use self::link::{Ahead, Ended, Input, Io, Link};
 use crate::buffers::Counted;
-use crate::proto::{self, Frame, Frontend, Target, backend};
+use crate::proto::{self, Frame, Frontend, Long, Target, backend};
 use crate::registry::{Registry, Ticket};
 use crate::timers::timeout;
 use crate::tls::Tls;
@@ -262,6 +262,10 @@ where
             Ok(frame) => frame,
             Err(need) => return Ok(need),
         };
+        if frame.body.len() > LONG && !*skip_to_sync && Long::holds(frame.tag) {
+            Box::pin(run_long(link, input, session, skip_to_sync)).await?;
+            continue;
+        }
         let (total, rest) = (frame.total(), &unread[frame.total()..]);
         turn += 1;
         if turn % TURN == 0 {
@@ -327,6 +331,57 @@ where
         }
         input.consume(total, &mut link.ahead);
     }
+}
+
+/// Bytes of a message that another thread decodes: to look through them holds the core.
+const LONG: usize = 1 << 20;
+
+/// Executes the long message that is next in the buffer, which is freed before.
+async fn run_long<S, W, Se>(
+    link: &mut Link<'_, S, W>,
+    input: &mut Input,
+    session: &mut Se,
+    skip_to_sync: &mut bool,
+) -> Result<(), Ended>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    W: Future<Output = io::Error>,
+    Se: Session,
+{
+    let out = link.out;
+    // Reading goes on behind it: with the buffer goes the message.
+    let (mut buf, pos) = (std::mem::take(&mut input.buf), std::mem::take(&mut input.pos));
+    let (tag, conversion) = (buf[pos], out.conversion());
+    let decoded = session.elsewhere(move || {
+        let frame = proto::frame(&buf[pos..]).ok().and_then(std::result::Result::ok);
+        let Some(frame) = frame else { return (buf, Err(Error::internal("a message that is not there"))) };
+        let total = frame.total();
+        let decoded = Long::decode(frame, conversion);
+        (buf.split_off(pos + total), decoded)
+    });
+    let (rest, decoded) = link.drive(Box::pin(decoded).as_mut(), &[]).await?.map_err(Ended::Fatal)?;
+    input.buf = rest;
+    let rest = &input.buf[..];
+    let result = match decoded.as_ref().map(Long::message) {
+        Ok(Frontend::Query(sql)) => link.drive(Box::pin(session.simple_query(sql, out)).as_mut(), rest).await?,
+        Ok(Frontend::Parse(parse)) => {
+            answered(out, b'1', link.drive(Box::pin(session.parse(parse, out)).as_mut(), rest).await?)
+        }
+        Ok(_) => Ok(()),
+        Err(error) => {
+            link.drive(Box::pin(session.fail(error)).as_mut(), rest).await?;
+            Err(error.clone())
+        }
+    };
+    match result {
+        Err(error) if is_long(&error) => {
+            link.drive(Box::pin(session.report(&error, out)).as_mut(), rest).await?;
+            failed(link, tag, session, skip_to_sync);
+        }
+        result => conclude(link, tag, result, session, skip_to_sync)?,
+    }
+    input.consume(0, &mut link.ahead);
+    Ok(())
 }
 
 /// What a message says.

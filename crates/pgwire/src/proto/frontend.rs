@@ -1,6 +1,7 @@
 //! Messages of the client after start-up: framing first ([`frame`]), then bodies ([`parse`]), borrowed from the buffer.
 
 use base::{Error, Oid, Result, SqlState};
+use types::encoding::Conversion;
 
 use super::{Body, fatal_violation, violation};
 
@@ -263,6 +264,54 @@ fn parse_bind<'a>(body: &mut Body<'a>) -> Result<Bind<'a>> {
 fn formats<'a>(body: &mut Body<'a>) -> Result<Formats<'a>> {
     let count = usize::from(body.u16()?);
     Ok(Formats(body.bytes(count * 2)?))
+}
+
+/// A long message with the texts of its own: what another thread has decoded.
+#[derive(Debug)]
+pub enum Long {
+    /// Simple query.
+    Query(String),
+    /// Prepare a statement: its name, its text, and the types of its parameters as they came.
+    Parse(String, String, Vec<u8>),
+}
+
+impl Long {
+    /// Whether messages of this type are among them.
+    pub fn holds(tag: u8) -> bool {
+        matches!(tag, b'Q' | b'P')
+    }
+
+    /// Decodes a frame for which [`Long::holds`].
+    ///
+    /// # Errors
+    /// Those of [`parse`] and of the conversion; 53200 if there is no memory for the texts.
+    pub fn decode(frame: Frame<'_>, conversion: Option<&Conversion>) -> Result<Long> {
+        let recoded;
+        let frame = match conversion {
+            None => frame,
+            Some(conversion) => {
+                types::room::ask(4 * frame.body.len())?;
+                recoded = super::recode(frame, conversion)?;
+                Frame { tag: frame.tag, body: &recoded }
+            }
+        };
+        types::room::ask(frame.body.len())?;
+        match parse(frame)? {
+            Frontend::Query(sql) => Ok(Long::Query(sql.to_owned())),
+            Frontend::Parse(Parse { name, sql, types }) => {
+                Ok(Long::Parse(name.to_owned(), sql.to_owned(), types.0.to_owned()))
+            }
+            _ => Err(Error::internal("a message that is not decoded apart")),
+        }
+    }
+
+    /// The message.
+    pub fn message(&self) -> Frontend<'_> {
+        match self {
+            Long::Query(sql) => Frontend::Query(sql),
+            Long::Parse(name, sql, types) => Frontend::Parse(Parse { name, sql, types: ParamTypes(types) }),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ mod startup;
 pub use backend::Column;
 pub use body::Body;
 pub(crate) use frontend::frame_within;
-pub use frontend::{Bind, Format, Formats, Frame, Frontend, ParamTypes, Parse, Target, Values, frame, parse};
+pub use frontend::{Bind, Format, Formats, Frame, Frontend, Long, ParamTypes, Parse, Target, Values, frame, parse};
 pub(crate) use recode::recode;
 pub(crate) use startup::repeated_request;
 pub use startup::{Initial, MAX_STARTUP_LEN, Startup, initial};

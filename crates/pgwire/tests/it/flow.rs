@@ -54,6 +54,32 @@ fn malformed_messages_fail_the_transaction_and_skip_to_sync() {
 }
 
 #[test]
+fn long_messages_are_as_short_ones() {
+    let long = |sql: &str| format!("{sql}{}", " ".repeat(2 << 20));
+    with_session(async |client, world, _| {
+        let batch = [query("ONE"), query(&long("TWO")), extended(&long("ONE"), 0), sync(), query("THREE")];
+        client.send(&batch.concat()).await;
+        for answer in ["CZ", "CZ", "12CZ", "CZ"] {
+            assert_eq!(client.until('Z').await, answer);
+        }
+        client.send(&message(b'Q', long("ONE").as_bytes())).await;
+        assert_eq!(client.until('Z').await, "E(ERROR 08P01: invalid string in message)Z");
+        client.send(&message(b'Q', long("ONE\0").as_bytes())).await;
+        assert_eq!(client.until('Z').await, "E(ERROR 08P01: invalid message format)Z");
+        let invalid = [long("ONE").as_bytes(), b"\xff\0"].concat();
+        client.send(&[message(b'Q', &invalid), query("TWO")].concat()).await;
+        let refused = "E(ERROR 22021: invalid byte sequence for encoding \"UTF8\": 0xff)";
+        assert_eq!([client.until('Z').await, client.until('Z').await], [format!("{refused}Z"), "CZ".to_string()]);
+        let parse = message(b'P', &[b"\0", invalid.as_slice(), b"\0\0"].concat());
+        client
+            .send(&[parse.clone(), extended(&long("ONE"), 0), parse, sync(), extended("TWO", 0), sync()].concat())
+            .await;
+        assert_eq!([client.until('Z').await, client.until('Z').await], [format!("{refused}Z"), "12CZ".to_string()]);
+        assert!(world.calls().contains("fail ERROR 22021"));
+    });
+}
+
+#[test]
 fn portals_suspend_and_go_on() {
     with_session(async |client, _, _| {
         client.send(&[extended("rows 5", 2), execute(2), execute(2), sync()].concat()).await;

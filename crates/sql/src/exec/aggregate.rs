@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::watch::{self, Phase};
 use base::{Error, Oid, Result, work};
 use smallvec::SmallVec;
-use types::{Datum, DatumRef};
+use types::{Datum, DatumRef, room};
 
 use super::rows::{KeyTable, RowStore, Rows};
 use super::scan::Scan;
@@ -119,6 +119,7 @@ impl State {
         }
         row.extend(args);
         cx.run.charge(row.iter().map(super::rows::datum_bytes).sum::<usize>() + 24)?;
+        room::reserve(&mut self.kept, 1);
         self.kept.push(row);
         Ok(())
     }

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::ops::Bound as KeyBound;
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, RowId, work};
+use base::work::{self, Count as _};
+use base::{Error, Oid, Result, RowId};
 use engine_api::{BatchRow, KeyRange, RowBatch, RowContent, ScanSpec, TableRef};
 use types::{Datum, oid};
 
@@ -293,21 +294,47 @@ fn fit(value: Datum, ty: Oid) -> Fit {
     }
 }
 
-fn items(values: &ListSource, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<Vec<Datum>> {
+/// Hands over the values of a list, counted.
+fn each_item(values: &ListSource, cx: &mut Cx<'_, '_>, frame: &[Datum], mut take: impl FnMut(Datum)) -> Result<()> {
     match values {
-        ListSource::List(codes) => codes.iter().map(|c| c.eval(cx, frame)).collect(),
-        ListSource::Array(code) => match code.eval(cx, frame)? {
-            Datum::Array(array) => Ok(array.values.clone()),
-            _ => Ok(Vec::new()),
-        },
+        ListSource::List(codes) => {
+            for code in codes {
+                work::step(ITEM_UNITS)?;
+                take(code.eval(cx, frame)?);
+            }
+        }
+        ListSource::Array(code) => {
+            if let Datum::Array(array) = code.eval(cx, frame)? {
+                for value in &array.values {
+                    work::step(ITEM_UNITS)?;
+                    take(value.clone());
+                }
+            }
+        }
     }
+    Ok(())
+}
+
+/// Of a value of a list: evaluating it, its key, and its part in a sort.
+const ITEM_UNITS: usize = 32;
+
+/// Sorts what a list has led to, each once.
+fn sort_once<T: Ord>(values: &mut Vec<T>) {
+    values.sort_unstable_by(|a, b| {
+        work::beat(4);
+        a.cmp(b)
+    });
+    values.dedup_by(|a, b| {
+        work::beat(2);
+        a == b
+    });
 }
 
 /// The rows that some places mean in order, each once.
 fn rows_at(values: &ListSource, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<VecDeque<RowId>> {
-    let mut rows: Vec<RowId> = items(values, cx, frame)?.iter().filter_map(row_at).collect();
-    rows.sort_unstable();
-    rows.dedup();
+    let mut rows = Vec::new();
+    each_item(values, cx, frame, |place| rows.extend(row_at(&place)))?;
+    sort_once(&mut rows);
     Ok(rows.into())
 }
 
@@ -319,23 +346,21 @@ fn list_keys(
     cx: &mut Cx<'_, '_>,
     frame: &[Datum],
 ) -> Result<VecDeque<Vec<u8>>> {
-    let items = items(values, cx, frame)?;
     let (mut before, mut after) = (Vec::new(), Vec::new());
     if !push_parts(&parts[..list], cx, frame, &mut before)? || !push_parts(&parts[list + 1..], cx, frame, &mut after)? {
         return Ok(VecDeque::new());
     }
     let column = parts[list].column;
-    let mut keys: Vec<Vec<u8>> = Vec::with_capacity(items.len());
-    for item in items {
+    let mut keys: Vec<Vec<u8>> = Vec::with_capacity(values.least());
+    each_item(values, cx, frame, |item| {
         if let Fit::Value(value) = fit(item, column.ty) {
             let mut key = before.clone();
             push_value(&value, column, &mut key);
             key.extend_from_slice(&after);
             keys.push(key);
         }
-    }
-    keys.sort_unstable();
-    keys.dedup();
+    })?;
+    sort_once(&mut keys);
     Ok(keys.into())
 }
 
@@ -389,6 +414,7 @@ fn disjoint(
 ) -> Result<VecDeque<KeyRange>> {
     let mut found = Vec::with_capacity(ranges.len());
     for [lower, upper] in ranges {
+        work::step(2 * ITEM_UNITS)?;
         found.extend(range(&[], Some(column), lower.as_ref(), upper.as_ref(), cx, frame)?);
     }
     Ok(merged(found))
@@ -410,9 +436,12 @@ fn merged(mut ranges: Vec<KeyRange>) -> VecDeque<KeyRange> {
             KeyBound::Included(key) => Some((key, true)),
         }
     }
-    ranges.sort_by(|a, b| begin(a).cmp(&begin(b)));
+    ranges.sort_by(|a, b| {
+        work::beat(4);
+        begin(a).cmp(&begin(b))
+    });
     let mut merged: VecDeque<KeyRange> = VecDeque::with_capacity(ranges.len());
-    for range in ranges {
+    for range in ranges.into_iter().counted(8) {
         match merged.back_mut() {
             Some(last) if end(last).is_none_or(|end| begin(&range) <= end) => {
                 let further = match (end(last), end(&range)) {

@@ -519,7 +519,7 @@ fn cast(
             let mut text = Vec::new();
             functions::write_text(cx, &value, from, &mut text)?;
             work::step(text.len() / 8)?;
-            let text = String::from_utf8(text).map_err(|_| Error::internal("text output is not UTF-8"))?;
+            let text = types::written(text);
             if matches!(to, oid::TEXT | oid::VARCHAR | oid::UNKNOWN) {
                 return Ok(Datum::from(text));
             }

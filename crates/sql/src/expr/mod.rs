@@ -363,6 +363,3 @@ impl Code {
         }
     }
 }
-
-/// Shared list of codes.
-pub(crate) type Codes = Arc<[Code]>;

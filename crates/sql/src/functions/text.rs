@@ -19,7 +19,7 @@ use base::{Error, Result, SqlState};
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::Datum;
 use types::oid::*;
-use types::room;
+use types::room::{self, Room as _};
 
 use super::entry::{immutable, mismatched};
 use super::{EvalContext, Function};
@@ -264,14 +264,13 @@ fn replaced(text: &str, from: &str, to: &str) -> Result<Datum> {
     let finder = memchr::memmem::Finder::new(from.as_bytes());
     while let Some(at) = bytes::find_by(&finder, &text.as_bytes()[copied..]) {
         work::step(8 + work::bytes(at + to.len()))?;
-        out.push_str(&text[copied..copied + at]);
-        out.push_str(to);
-        if out.len() > room::VALUE_MAX {
-            return Err(too_long());
-        }
+        out.make_room(at + to.len())?;
+        work::append_text(&mut out, &text[copied..copied + at]);
+        work::append_text(&mut out, to);
         copied += at + from.len();
     }
-    out.push_str(&text[copied..]);
+    out.make_room(text.len() - copied)?;
+    work::append_text(&mut out, &text[copied..]);
     Ok(out.into())
 }
 
@@ -283,7 +282,18 @@ fn translate(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         changes.entry(c).or_insert_with(|| to.get(at).copied());
     }
     let map = |c: char| changes.get(&c).copied().unwrap_or(Some(c));
-    Ok(text.chars().counted(8).filter_map(map).collect::<String>().into())
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars().counted(8).filter_map(map) {
+        out.make_room(c.len_utf8())?;
+        out.push(c);
+    }
+    Ok(out.into())
+}
+
+fn reversed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    out.extend(text.chars().rev().counted(2));
+    out
 }
 
 fn ascii(text: &str) -> i32 {
@@ -423,6 +433,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(2090, "to_hex", &[INT8], TEXT, to_hex),
     immutable(3060, "left", &[TEXT, INT4], TEXT, counted!(|a, n| left(a, n))),
     immutable(3061, "right", &[TEXT, INT4], TEXT, counted!(|a, n| right(a, n))),
-    immutable(3062, "reverse", &[TEXT], TEXT, one!(|a| a.chars().rev().counted(2).collect::<String>())),
+    immutable(3062, "reverse", &[TEXT], TEXT, one!(|a| reversed(a))),
     immutable(3696, "starts_with", &[TEXT, TEXT], BOOL, two!(|a, b| a.starts_with(&**b))).leakproof(),
 ];

@@ -534,8 +534,23 @@ pub(super) fn scan(
     available: Mask,
     path_wanted: Option<(&WantedOrder, bool)>,
 ) -> Result<Scanned> {
+    let before = work::total();
     let snapshot: Vec<Conjunct> = conjuncts.iter().counted(32).cloned().collect();
-    let path = choose(level, rel, info, &snapshot, available, path_wanted);
+    let scanned = scan_by(level, rel, info, (conjuncts, &snapshot), available, path_wanted);
+    work::discard_made(snapshot, before);
+    scanned
+}
+
+/// As [`scan`]; beside the conditions, those as they were.
+fn scan_by(
+    level: &mut Level<'_>,
+    rel: usize,
+    info: &std::sync::Arc<TableInfo>,
+    (conjuncts, snapshot): (&mut [Conjunct], &[Conjunct]),
+    available: Mask,
+    path_wanted: Option<(&WantedOrder, bool)>,
+) -> Result<Scanned> {
+    let path = choose(level, rel, info, snapshot, available, path_wanted);
     let (rows, cost, ordered) = (path.rows, path.cost, path.ordered);
     let mut shown: Vec<&Expr> = Vec::new();
     let mut keys = None;
@@ -704,7 +719,7 @@ fn index_access(
         let value = match &sarg.kind {
             SargKind::Compare(_, value) => level.compile(value)?,
             SargKind::List(items) => {
-                list = Some((at, ListSource::List(level.compile_all(*items)?.into())));
+                list = Some((at, ListSource::List(level.compile_all(*items)?)));
                 Code::Const(types::Datum::Null)
             }
             SargKind::Array(array) => {

@@ -1,10 +1,15 @@
 //! Conditions that follow from others.
 
+use base::work::Count as _;
+
 use super::access::Conjunct;
 use super::join::hashable;
 use super::walk;
 use crate::bind::equal::same;
 use crate::ir::{Column, Expr};
+
+/// Units of work for one of several alternatives.
+const ALTERNATIVE: usize = 32;
 
 /// Columns that are made equal to more than so many others are not all paired.
 const CLASS_MAX: usize = 6;
@@ -15,26 +20,27 @@ pub(super) fn without_common_alternatives(expr: Expr) -> Expr {
         Expr::And(all) => Expr::And(all.into_iter().map(without_common_alternatives).collect()),
         Expr::Or(any) => {
             let mut alternatives: Vec<Vec<Expr>> = Vec::with_capacity(any.len());
-            for one in any {
+            for one in any.into_iter().counted(ALTERNATIVE) {
                 let mut all = Vec::new();
                 walk::conjuncts(one, &mut all);
                 alternatives.push(all);
             }
             let first = alternatives.first().cloned().unwrap_or_default();
             let is_common = |expr: &Expr| {
-                !walk::is_volatile(expr) && alternatives.iter().all(|all| all.iter().any(|other| same(other, expr)))
+                !walk::is_volatile(expr)
+                    && alternatives.iter().counted(ALTERNATIVE).all(|all| all.iter().any(|other| same(other, expr)))
             };
             let common: Vec<Expr> = first.into_iter().filter(is_common).collect();
             if common.is_empty() {
-                return Expr::Or(alternatives.into_iter().map(conjunction).collect());
+                return Expr::Or(alternatives.into_iter().counted(ALTERNATIVE).map(conjunction).collect());
             }
-            for all in &mut alternatives {
+            for all in alternatives.iter_mut().counted(ALTERNATIVE) {
                 all.retain(|expr| !common.iter().any(|c| same(c, expr)));
             }
             let mut all = common;
             // An alternative that demands nothing more makes the rest superfluous.
             if alternatives.iter().all(|rest| !rest.is_empty()) {
-                all.push(Expr::Or(alternatives.into_iter().map(conjunction).collect()));
+                all.push(Expr::Or(alternatives.into_iter().counted(ALTERNATIVE).map(conjunction).collect()));
             }
             Expr::And(all)
         }
@@ -162,7 +168,7 @@ fn demands_of_each(any: &[Expr], mask: super::access::Mask) -> Vec<Expr> {
     let mut found = Vec::new();
     for rel in (0..super::access::Mask::BITS).filter(|rel| mask & (1 << rel) != 0) {
         let mut alternatives = Vec::with_capacity(any.len());
-        for one in any {
+        for one in any.iter().counted(ALTERNATIVE) {
             let mut all = Vec::new();
             walk::conjuncts(one.clone(), &mut all);
             all.retain(|e| Conjunct::new(e.clone()).mask == 1 << rel && !walk::is_volatile(e) && !has_subquery(e));

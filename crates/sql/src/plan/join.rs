@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use base::work::Count as _;
+use base::work::{self, Count as _};
 use base::{Error, Oid, Result};
 use types::{Datum, oid};
 
@@ -92,10 +92,13 @@ pub(super) fn from_where(
     if level.rels.len() > MAX_RELS {
         return Err(Error::unsupported(format!("more than {MAX_RELS} relations in one FROM clause")));
     }
+    let before = work::total();
     let mut conjuncts = leak::guards(guards);
     conjuncts.append(&mut conditions_of(filter));
     let items: Vec<&From> = from.iter().collect();
-    list(level, &items, &mut conjuncts, wanted)
+    let joined = list(level, &items, &mut conjuncts, wanted);
+    work::discard_made(conjuncts, before);
+    joined
 }
 
 /// Tests the conditions that are left and can be tested by now.

@@ -12,7 +12,7 @@ use types::{Datum, DatumRef, RowLayout, RowRef};
 
 use super::foreign_key::{ReferencedKey, ReferencingKey};
 pub(crate) use super::key_reader::KeyReader;
-use crate::expr::{Code, Codes, Slot};
+use crate::expr::{Code, Slot};
 use crate::functions::{Aggregate, SetFunction};
 use crate::ir::{Exclude, FrameMode, TableInfo, WindowCallee, WindowKind};
 use crate::system::SystemRelation;
@@ -481,8 +481,18 @@ pub(crate) enum Access {
 /// Where the values of an IN list come from.
 #[derive(Debug)]
 pub(crate) enum ListSource {
-    List(Codes),
+    List(Vec<Code>),
     Array(Code),
+}
+
+impl ListSource {
+    /// Values that it has in any case.
+    pub fn least(&self) -> usize {
+        match self {
+            ListSource::List(values) => values.len(),
+            ListSource::Array(_) => 0,
+        }
+    }
 }
 
 /// A column of an index key.

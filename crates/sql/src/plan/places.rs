@@ -81,8 +81,8 @@ impl<'e> Places<'e> {
     /// Compiles them.
     pub fn compile(&self, level: &mut Level<'_>) -> Result<ListSource> {
         Ok(match *self {
-            Places::One(value) => ListSource::List(level.compile_all([value])?.into()),
-            Places::List(items) => ListSource::List(level.compile_all(items)?.into()),
+            Places::One(value) => ListSource::List(level.compile_all([value])?),
+            Places::List(items) => ListSource::List(level.compile_all(items)?),
             Places::Array(array) => ListSource::Array(level.compile(array)?),
             Places::Query(query) => ListSource::Array(level.subquery(&SubqueryKind::Array, query)?),
         })

@@ -3,6 +3,7 @@
 //! Equality and ranges are computed from common values and histograms. Any other condition on one column is tried out: the
 //! common values and the bounds of the histogram are a sample of the column.
 
+use base::work;
 use engine_api::IndexDesc;
 use types::Datum;
 
@@ -19,6 +20,10 @@ const RANGE: f64 = 1.0 / 3.0;
 const BETWEEN: f64 = 0.005;
 const PATTERN: f64 = 0.05;
 const UNKNOWN: f64 = 1.0 / 3.0;
+/// Units of work for a comparison of which nothing is known.
+const COMPARISON: usize = 16;
+/// Units of work for a look at one common value or bound.
+const PER_COMMON: usize = 4;
 /// Distinct values where nothing is known.
 const DISTINCT: f64 = 200.0;
 /// Rows with one key of an index that is not unique, where nothing is known.
@@ -197,6 +202,7 @@ fn of_list(
 }
 
 fn of_comparison(level: &Level<'_>, column: &Column, op: CompareOp, value: &Expr) -> f64 {
+    work::beat(COMPARISON);
     let value = value_of(level, value);
     match op {
         CompareOp::Eq => of_equality(level, column, value),
@@ -224,6 +230,7 @@ pub(super) fn of_equality(level: &Level<'_>, column: &Column, value: Option<&Dat
         Some(Datum::Null) => 0.0,
         None => present / distinct,
         Some(value) => {
+            work::beat(PER_COMMON * of.common.len());
             if let Some((_, share)) = of.common.iter().find(|(common, _)| order(common, value) == Some(0.0)) {
                 return *share;
             }
@@ -242,6 +249,7 @@ fn below(level: &Level<'_>, column: &Column, value: Option<&Datum>) -> Option<f6
     if value.is_null() {
         return Some(0.0);
     }
+    work::beat(PER_COMMON * (of.common.len() + of.histogram.len()));
     let common: f64 = of.common.iter().map(|(_, share)| share).sum();
     let mut share = 0.0;
     for (one, part) in &of.common {

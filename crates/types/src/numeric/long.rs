@@ -10,7 +10,7 @@ use num_traits::{Signed, Zero};
 use super::pow10;
 
 /// Steps of the schoolbook method, one for each pair of words, that one call may take.
-const AT_ONCE: usize = 1 << 20;
+const AT_ONCE: usize = 1 << 18;
 /// Steps that are a unit of work.
 const STEPS_PER_UNIT: usize = 4;
 /// Digits whose change of base is done by one call.
@@ -43,7 +43,9 @@ pub(super) fn div_rem(a: &BigInt, b: &BigInt) -> (BigInt, BigInt) {
         if n > SHORT {
             work::beat(steps / STEPS_PER_UNIT);
         }
-        return (a / b, a % b);
+        let quotient = a / b;
+        let rest = a - &quotient * b;
+        return (quotient, rest);
     }
     // Long division whose digits are many words.
     let (dividend, divisor) = (a.magnitude(), b.magnitude());

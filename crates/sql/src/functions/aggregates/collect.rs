@@ -90,6 +90,12 @@ struct Elements {
     held: usize,
 }
 
+impl Drop for Elements {
+    fn drop(&mut self) {
+        work::discard(&mut self.values);
+    }
+}
+
 impl Accumulator for Elements {
     fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
         let value = args.first().ok_or_else(|| mismatch("array_agg"))?;
@@ -120,6 +126,12 @@ struct Stack {
     element: Oid,
     values: Vec<Datum>,
     count: i32,
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        work::discard(&mut self.values);
+    }
 }
 
 impl Accumulator for Stack {
@@ -216,6 +228,8 @@ impl Json {
 
 impl Accumulator for Json {
     fn add(&mut self, cx: &dyn EvalContext, args: &[Datum]) -> Result<()> {
+        // Most of what is written of values is not much longer than they are.
+        self.text.make_room(args.iter().map(super::super::weight).sum::<usize>())?;
         if self.object {
             self.add_field(cx, args)?
         } else {

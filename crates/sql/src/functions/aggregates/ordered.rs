@@ -5,9 +5,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use base::work::Count;
+use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
-use types::{Array, Datum, interval};
+use types::{Array, Datum, interval, room};
 
 use super::super::entry::mismatch;
 use super::super::{Accumulator, EvalContext, SortedBy};
@@ -25,6 +25,12 @@ struct Sorted {
     direct: Option<Datum>,
     ty: Oid,
     answer: Answer,
+}
+
+impl Drop for Sorted {
+    fn drop(&mut self) {
+        work::discard(&mut self.values);
+    }
 }
 
 fn out_of_range(p: f64) -> Error {
@@ -87,7 +93,10 @@ impl Accumulator for Sorted {
     }
 
     fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
-        self.values.extend(args.first().filter(|v| !v.is_null()).cloned());
+        if let Some(value) = args.first().filter(|v| !v.is_null()) {
+            room::reserve(&mut self.values, 1);
+            self.values.push(value.clone());
+        }
         Ok(())
     }
 
