@@ -290,12 +290,18 @@ where
         if self.ahead.eof {
             return Ok(0);
         }
-        poll_fn(|cx| {
+        // What a socket has, and the memory it is read into, may be many megabytes: others have their turn in between.
+        let is_long = buf.capacity() - buf.len() > work::STRETCH;
+        let read = poll_fn(|cx| {
             if self.control.is_ended() {
                 return Poll::Ready(Err(ended(self.control)));
             }
             self.poll_writer(cx)?;
-            if let Poll::Ready(read) = self.io.poll_read(cx, buf) {
+            let read = match is_long {
+                false => self.io.poll_read(cx, buf),
+                true => self.io.poll_read_some(cx, buf, work::STRETCH),
+            };
+            if let Poll::Ready(read) = read {
                 return Poll::Ready(read.map_err(|_| Ended::Lost));
             }
             if let Poll::Ready(error) = idle.as_mut().poll(cx) {
@@ -305,7 +311,11 @@ where
             self.give_memory_back(cx, buf, &mut shrinking);
             Poll::Pending
         })
-        .await
+        .await?;
+        if read >= work::STRETCH {
+            tokio::task::yield_now().await;
+        }
+        Ok(read)
     }
 
     fn give_memory_back(&mut self, cx: &mut Context<'_>, buf: &mut Vec<u8>, armed: &mut bool) {

@@ -18,7 +18,7 @@ pub(crate) use startup::repeated_request;
 pub use startup::{Initial, MAX_STARTUP_LEN, Startup, initial};
 pub use types::encoding::utf8 as text;
 
-use base::{Error, SqlState};
+use base::{Error, SqlState, work};
 
 /// Bytes that are looked through one by one: a look at many at once takes its time to begin.
 const FEW: usize = 128;
@@ -26,7 +26,20 @@ const FEW: usize = 128;
 /// Where the first zero byte is.
 #[inline]
 fn zero(bytes: &[u8]) -> Option<usize> {
-    if bytes.len() <= FEW { bytes.iter().position(|&b| b == 0) } else { memchr::memchr(0, bytes) }
+    match bytes.len() {
+        0..=FEW => bytes.iter().position(|&b| b == 0),
+        ..=work::STRETCH => memchr::memchr(0, bytes),
+        _ => zero_of_many(bytes),
+    }
+}
+
+/// As [`zero`], counted. Nothing stops it: it is the server's own message as well.
+#[cold]
+fn zero_of_many(bytes: &[u8]) -> Option<usize> {
+    bytes.chunks(work::STRETCH).enumerate().find_map(|(number, part)| {
+        work::unstopped(|| work::beat(work::bytes(part.len())));
+        memchr::memchr(0, part).map(|at| number * work::STRETCH + at)
+    })
 }
 
 /// An `08P01` error with PostgreSQL's message.
