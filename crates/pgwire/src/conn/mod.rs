@@ -262,10 +262,6 @@ where
             Ok(frame) => frame,
             Err(need) => return Ok(need),
         };
-        if frame.body.len() > LONG && !*skip_to_sync && Long::holds(frame.tag) {
-            Box::pin(run_long(link, input, session, skip_to_sync)).await?;
-            continue;
-        }
         let (total, rest) = (frame.total(), &unread[frame.total()..]);
         turn += 1;
         if turn % TURN == 0 {
@@ -273,6 +269,10 @@ where
         }
         if link.out.unsent() > PIPELINE_LIMIT {
             link.drive(pin!(link.out.drain_below(PIPELINE_LIMIT / 2)), rest).await?;
+        }
+        if frame.body.len() > LONG && !*skip_to_sync && Long::holds(frame.tag) {
+            Box::pin(run_long(link, input, session, skip_to_sync)).await?;
+            continue;
         }
         if !*skip_to_sync || matches!(frame.tag, b'S' | b'X') {
             let out = link.out;
