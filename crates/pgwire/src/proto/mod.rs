@@ -26,11 +26,10 @@ const FEW: usize = 128;
 /// Where the first zero byte is.
 #[inline]
 fn zero(bytes: &[u8]) -> Option<usize> {
-    match bytes.len() {
-        0..=FEW => bytes.iter().position(|&b| b == 0),
-        ..=work::STRETCH => memchr::memchr(0, bytes),
-        _ => zero_of_many(bytes),
+    if bytes.len() <= FEW {
+        return bytes.iter().position(|&b| b == 0);
     }
+    if bytes.len() <= work::STRETCH { memchr::memchr(0, bytes) } else { zero_of_many(bytes) }
 }
 
 /// As [`zero`], counted. Nothing stops it: it is the server's own message as well.
