@@ -26,15 +26,15 @@ const FEW: usize = 128;
 /// Where the first zero byte is.
 #[inline]
 fn zero(bytes: &[u8]) -> Option<usize> {
-    if bytes.len() <= FEW {
-        return bytes.iter().position(|&b| b == 0);
-    }
-    if bytes.len() <= work::STRETCH { memchr::memchr(0, bytes) } else { zero_of_many(bytes) }
+    if bytes.len() <= FEW { bytes.iter().position(|&b| b == 0) } else { zero_of_many(bytes) }
 }
 
-/// As [`zero`], counted. Nothing stops it: it is the server's own message as well.
-#[cold]
+/// As [`zero`]; what is long is counted. Nothing stops it: it is the server's own message as well.
+#[inline(never)]
 fn zero_of_many(bytes: &[u8]) -> Option<usize> {
+    if bytes.len() <= work::STRETCH {
+        return memchr::memchr(0, bytes);
+    }
     bytes.chunks(work::STRETCH).enumerate().find_map(|(number, part)| {
         work::unstopped(|| work::beat(work::bytes(part.len())));
         memchr::memchr(0, part).map(|at| number * work::STRETCH + at)

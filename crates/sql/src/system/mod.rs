@@ -122,11 +122,17 @@ fn row(relation: &SystemRelation, values: Vec<(&str, Datum)>) -> Vec<Datum> {
     // Its texts have been made before, its columns are looked for now.
     base::work::beat(32 * values.len());
     let mut row = vec![Datum::Null; relation.columns.len()];
+    let mut next = 0;
     for (name, value) in values {
-        let at = relation.columns.iter().position(|(n, _)| *n == name);
+        // Most values are given in the order of the columns.
+        let at = match relation.columns.get(next) {
+            Some((n, _)) if *n == name => Some(next),
+            _ => relation.columns.iter().position(|(n, _)| *n == name),
+        };
         debug_assert!(at.is_some(), "{relation:?} has no column {name}");
         if let Some(at) = at {
             row[at] = value;
+            next = at + 1;
         }
     }
     row
