@@ -30,6 +30,9 @@ use crate::unique::{self, Entered, Stripes};
 /// Rows looked at between two turns for other connections.
 const ROWS_PER_STEP: u64 = 1024;
 
+/// What a row is of work: its versions are found, its keys made and entered.
+const UNITS_PER_ROW: usize = 512;
+
 /// A build beside writers that goes on.
 #[derive(Debug)]
 pub(crate) struct Filling {
@@ -151,7 +154,7 @@ impl Transaction {
         let mut keys = Keys::new();
         while filling.next.0 < step {
             let row = filling.next;
-            work::step(1)?;
+            work::step(UNITS_PER_ROW)?;
             match filling.enter(&shape, &self.shard.0.stripes, row, own, &mut keys) {
                 Ok(Row::Entered) => filling.next.0 += 1,
                 Ok(Row::Again) => {}

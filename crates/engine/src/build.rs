@@ -11,7 +11,8 @@
 
 use std::sync::Arc;
 
-use base::{Error, LayoutId, Result, RowId, TxnId, work};
+use base::work::{self, Count as _};
+use base::{Error, LayoutId, Result, RowId, TxnId};
 use mvcc::index::{IndexPart, KeyTooLong, MAX_KEY_LEN, OrderedIndex as _, Unfit};
 use mvcc::{LaidOut, Memory, Newest, pin};
 use smallvec::SmallVec;
@@ -19,6 +20,13 @@ use smallvec::SmallVec;
 use crate::fill::{self, Bucket, Ranges};
 use crate::shape::Shape;
 use crate::storage::{IndexStore, TableStore};
+
+/// What a row is of work: its versions are found, its keys made and put aside.
+const UNITS_PER_ROW: usize = 256;
+
+fn count(units: usize) -> Result<(), CannotEnter> {
+    work::step(units).map_err(|error| CannotEnter::Refused(Box::new(error)))
+}
 
 /// Keys of one row's versions.
 pub(crate) type Keys = SmallVec<[Vec<u8>; 2]>;
@@ -160,7 +168,7 @@ impl Build {
                 prepared.map_err(|error| CannotEnter::Refused(Box::new(error)))?;
             }
             self.next.0 += 1;
-            work::step(1).map_err(|error| CannotEnter::Refused(Box::new(error)))?;
+            count(UNITS_PER_ROW)?;
         }
         Ok(())
     }
@@ -215,6 +223,7 @@ impl Build {
         let number = self.parts.len();
         let mut bucket = std::mem::take(&mut self.buckets[number]);
         bucket.sort();
+        count(bucket.len() * fill::UNITS_PER_ENTRY)?;
         if self.index.desc.unique {
             self.look_for_duplicates(&bucket);
         }
@@ -240,7 +249,7 @@ impl Build {
         // The last row that counts, of the key `before`.
         let mut has: Option<RowId> = None;
         let mut last: Option<usize> = None;
-        for at in 0..bucket.len() {
+        for at in (0..bucket.len()).counted(fill::UNITS_PER_ENTRY) {
             let same_as_next = at + 1 < bucket.len() && bucket.same_key(at, at + 1);
             let same_as_last = last.is_some_and(|last| bucket.same_key(last, at));
             last = Some(at);
@@ -289,6 +298,7 @@ impl Build {
         }
         let mut keys = Keys::new();
         for (row, entered) in std::mem::take(&mut self.unsure) {
+            count(UNITS_PER_ROW)?;
             let guard = pin();
             keys_of(&index, &self.shape, &store.rows.versions(row, &guard), &mut keys);
             for key in entered.iter().filter(|key| !key.is_empty() && !keys.contains(key)) {

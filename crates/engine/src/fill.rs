@@ -11,7 +11,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as Memory};
 
-use base::{RowId, work};
+use base::work::{self, Count as _};
+use base::RowId;
 use checkpoint::Scratch;
 use env::World;
 use mvcc::index::{BTreeIndex, Boundary, IndexPart, Unfit};
@@ -35,6 +36,8 @@ const ROWS_PER_PART: u64 = 64 << 10;
 const ENTRIES_PER_RANGE: u64 = 8 << 10;
 /// Ranges of keys at most: more would be too little at a time for each.
 const RANGES_MAX: u64 = 4096;
+/// What an entry is of work, when it is sorted and again when it is put into a leaf.
+pub(crate) const UNITS_PER_ENTRY: usize = 64;
 /// Rows looked at for each range of keys.
 const SAMPLES_PER_RANGE: u64 = 16;
 
@@ -314,7 +317,7 @@ impl Bucket {
     ) -> Result<IndexPart, Unfit> {
         let mut part = tree.part(low, fill);
         let mut key = Vec::new();
-        for at in 0..self.len() {
+        for at in (0..self.len()).counted(UNITS_PER_ENTRY) {
             self.key(at, &mut key);
             part.push(&key, self.row(at))?;
         }

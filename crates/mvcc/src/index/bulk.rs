@@ -20,13 +20,16 @@ use super::tree::{BTreeIndex, retry};
 use super::{KeyTooLong, MAX_KEY_LEN};
 use crate::epoch::pin;
 use crate::memory::{Memory, block_bytes};
-use base::RowId;
+use base::{RowId, work};
 use std::sync::Arc;
 
 /// Bytes of a node before its slots.
 const HEADER: usize = 40;
 /// Bytes of a slot.
 const SLOT: usize = 8;
+
+/// What a node is of work for the level above it.
+const UNITS_PER_NODE: usize = 64;
 
 /// Why entries were not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +66,40 @@ impl<const N: usize> IndexPart<N> {
     /// Number of entries.
     pub fn entries(&self) -> usize {
         self.entries
+    }
+
+    /// Parts that follow each other as one, with the nodes above them up to a root. `None` without parts.
+    fn joined(parts: Vec<IndexPart<N>>, fill: u8) -> Option<IndexPart<N>> {
+        let mut parts = parts.into_iter();
+        let mut whole = parts.next()?;
+        base::invariant!(whole.low == Pair::default(), "the first part of an index begins before all keys");
+        // What is stopped half done would leave nodes that nobody frees.
+        work::unstopped(|| {
+            for mut part in parts {
+                let follows = whole.high.as_ref() == Some(&part.low);
+                base::invariant!(follows, "parts of an index follow each other without a gap");
+                whole.high = part.high.take();
+                whole.nodes.append(&mut part.nodes);
+                whole.entries += part.entries;
+                whole.bytes += std::mem::take(&mut part.bytes);
+                work::beat(UNITS_PER_NODE);
+            }
+            base::invariant!(whole.high.is_none(), "the last part of an index goes to the end of all keys");
+            for level in 1.. {
+                if whole.nodes.len() == 1 {
+                    break;
+                }
+                let bytes = nodes_above::<N>(level, &mut whole.nodes, fill);
+                whole.count(bytes);
+            }
+        });
+        Some(whole)
+    }
+
+    /// The root, which is the tree's from now on, the number of entries, and the bytes of all nodes.
+    fn give(mut self) -> (u64, usize, usize) {
+        let root = self.nodes.drain(..).next();
+        (root.map_or(0, |(_, node)| node), self.entries, std::mem::take(&mut self.bytes))
     }
 
     fn count(&mut self, bytes: usize) {
@@ -333,13 +370,7 @@ impl<const N: usize> BTreeIndex<N> {
     /// # Panics
     /// If the parts do not cover all keys without a gap.
     pub fn fill(&self, parts: Vec<IndexPart<N>>, fill: u8) -> bool {
-        let mut position = Some(Pair::default());
-        for part in &parts {
-            let follows = position.as_ref() == Some(&part.low);
-            base::invariant!(follows, "parts of an index follow each other without a gap");
-            position.clone_from(&part.high);
-        }
-        base::invariant!(position.is_none(), "the last part of an index goes to the end of all keys");
+        let Some(whole) = IndexPart::joined(parts, fill) else { return false };
         let guard = pin();
         let locked = retry(|| {
             let (node, version) = self.enter(&guard)?;
@@ -352,25 +383,10 @@ impl<const N: usize> BTreeIndex<N> {
             Ok(Some((latch, node.lock()?)))
         });
         let Some((latch, empty)) = locked else { return false };
-        let (mut nodes, mut bytes, mut entries) = (Nodes::new(), 0, 0);
-        for mut part in parts {
-            nodes.append(&mut part.nodes);
-            bytes += std::mem::take(&mut part.bytes);
-            entries += part.entries;
-        }
-        let mut above = 0;
-        for level in 1.. {
-            if nodes.len() == 1 {
-                break;
-            }
-            above += nodes_above::<N>(level, &mut nodes, fill);
-        }
-        if let Some(budget) = self.budget() {
-            budget.charge(above as i64);
-        }
+        let (root, entries, bytes) = whole.give();
         // What the parts have charged to the budget is not charged again.
-        self.count_filled(entries, bytes + above);
-        latch.set(nodes[0].1);
+        self.count_filled(entries, bytes);
+        latch.set(root);
         empty.set_obsolete();
         let address = empty.node.address();
         drop(empty);
@@ -392,6 +408,7 @@ fn nodes_above<const N: usize>(level: u8, nodes: &mut Nodes, fill: u8) -> usize 
         total += bytes;
     };
     for (separator, child) in below {
+        work::beat(UNITS_PER_NODE);
         if !making.fits(separator.as_ref()) {
             take(making.end_at(making.entries.len() - 1));
             making.fits(separator.as_ref());

@@ -934,7 +934,7 @@ fn pass(cmd: &AlterTableCmd, table: &TableDesc, changes: &[TypeChange]) -> u8 {
         T::AT_ColumnDefault if cmd.def.is_none() => 0,
         T::AT_AlterColumnType => 1,
         T::AT_AddColumn => 3,
-        T::AT_SetNotNull | T::AT_SetIdentity => 4,
+        T::AT_SetNotNull => 4,
         T::AT_ColumnDefault | T::AT_AddIdentity | T::AT_AddConstraint => 5,
         _ => 6,
     }

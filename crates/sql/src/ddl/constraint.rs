@@ -194,10 +194,10 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
     let catalog = cx.catalog();
     let name = match &definition.conname {
         Some(name) => {
-            check_name_free(&table, name)?;
             if catalog.relation(table.schema, name).is_some() {
                 return Err(Error::new(SqlState::DUPLICATE_TABLE, format!("relation \"{name}\" already exists")));
             }
+            check_name_free(&table, name)?;
             name.to_string()
         }
         None => {

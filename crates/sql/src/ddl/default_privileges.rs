@@ -172,6 +172,10 @@ pub(super) fn of_new(catalog: &Catalog, object: &CatalogObject, database: Oid) -
             None => items.push(*item),
         }
     }
+    if items.is_empty() {
+        // As PostgreSQL: a list of which everything was taken away says nothing about new objects.
+        return None;
+    }
     sort(&mut items);
     let list = PrivilegesDesc { items: Some(items), ..PrivilegesDesc::initial(object.oid()) };
     (!same(list.items.as_deref().unwrap_or_default(), &usual)).then_some(list)

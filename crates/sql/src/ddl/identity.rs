@@ -41,7 +41,7 @@ pub(super) async fn add(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableC
     if column.identity.is_some() {
         return Err(not_ready(format!("{place} is already an identity column")));
     }
-    if column.default.is_some() {
+    if column.default.is_some() || column.generated.is_some() {
         return Err(not_ready(format!("{place} already has a default value")));
     }
     // pg_dump says what the sequence is called, which is not always what it would be called now.

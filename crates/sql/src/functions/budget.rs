@@ -29,6 +29,8 @@ const BYTES_PER_UNIT: u64 = 64;
 /// times what copying and comparing them takes.
 const NANOS_PER_BYTE: u64 = 25;
 const NANOS_UNCOUNTED: u64 = 1_000_000;
+/// Nanoseconds of [`loop_of_bytes`] on a machine for which these hold. A slower one, or one that is busy, may take longer for all.
+const NANOS_OF_LOOP: u64 = 25_000;
 /// Looks after which a call is stopped.
 const LOOKS: u64 = 12;
 
@@ -45,6 +47,17 @@ struct Looks {
 fn used() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Nanoseconds that looking at some bytes, one after the other, takes now.
+fn loop_of_bytes() -> u64 {
+    let began = used();
+    let mut sum = 0u64;
+    for byte in std::hint::black_box(&[1u8; 1 << 13]) {
+        sum = sum.wrapping_mul(31).wrapping_add(u64::from(*byte));
+    }
+    std::hint::black_box(sum);
+    used() - began
 }
 
 impl Looks {
@@ -121,10 +134,13 @@ struct Run<T> {
 }
 
 impl<T> Run<T> {
-    /// Whether a call took longer than looking at so many bytes once may take without counting them.
+    /// Whether a call took longer than looking at so many bytes once may take without counting them, as fast as the machine is now.
     fn is_uncounted(&self, bytes: usize) -> bool {
         let nanos_max = NANOS_UNCOUNTED.max(NANOS_PER_BYTE * bytes as u64);
-        self.looks == 0 && self.units < bytes as u64 / BYTES_PER_UNIT && self.longest > nanos_max
+        self.looks == 0
+            && self.units < bytes as u64 / BYTES_PER_UNIT
+            && self.longest > nanos_max
+            && self.longest * NANOS_OF_LOOP > nanos_max * loop_of_bytes()
     }
 }
 
