@@ -11,8 +11,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as Memory};
 
-use base::work::{self, Count as _};
 use base::RowId;
+use base::work::{self, Count as _};
 use checkpoint::Scratch;
 use env::World;
 use mvcc::index::{BTreeIndex, Boundary, IndexPart, Unfit};

@@ -69,8 +69,7 @@ fn condition(expression: &Expression, value: &Expr, cx: &mut BindContext<'_>) ->
 
 /// Binds the condition of a domain that is being defined, to see whether it can be.
 pub(super) fn check_condition(text: &Expression, domain: &DomainDesc, cx: &mut BindContext<'_>) -> Result<()> {
-    let (base, typmod) = user::base_type(domain.base, domain.typmod);
-    condition(text, &Expr::Const(Datum::Null, Ty { oid: base, typmod }), cx).map(drop)
+    condition(text, &Expr::Const(Datum::Null, Ty { oid: domain.base, typmod: domain.typmod }), cx).map(drop)
 }
 
 /// The condition of a domain as it is to be shown: the value is parameter 0.

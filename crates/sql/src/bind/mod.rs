@@ -423,11 +423,6 @@ pub(crate) fn bind_shown_condition(
     domain::shown_condition(text, domain, cx)
 }
 
-/// Where a node begins in its statement.
-pub(crate) fn leftmost_location(node: &Node) -> i32 {
-    node::location(node)
-}
-
 /// Binds a column default, coerced to the column's type.
 pub fn bind_default(text: &Expression, ty: Ty, column: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
     let expr = dml::default_expression(text, ty, column, cx)?;

@@ -497,7 +497,7 @@ async fn alter_constraint(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTabl
 }
 
 /// The text of a SET DEFAULT expression: what stands after the word DEFAULT before its first position.
-fn default_text(sql: &str, node: &Node) -> Result<String> {
+pub(super) fn default_text(sql: &str, node: &Node) -> Result<String> {
     let at = leftmost(node);
     let before = sql.get(..at.max(0) as usize).unwrap_or_default();
     let from = last_position(before, "default").ok_or_else(|| Error::internal("a default without its text"))?;
@@ -563,6 +563,9 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
         }
         None => {
             let is_generated = table.columns[at].generated.is_some();
+            if let Some(default) = default.as_ref().filter(|_| !is_generated) {
+                cx.session.check_constants_of_default(default, ty, name)?;
+            }
             let is_computed_once = match &default {
                 Some(default) if !is_generated && !types::user::is_domain(ty.oid) => {
                     !cx.session.is_volatile_default(default, ty)?
@@ -670,10 +673,20 @@ fn generated_from<'t>(cx: &mut Cx<'_>, table: &'t TableDesc, number: i16) -> Res
     Ok(None)
 }
 
-/// Columns that others are generated from keep their type.
-fn refuse_generated_from(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
-    let Some(column) = generated_from(cx, table, number)? else { return Ok(()) };
+/// Columns that others are generated from, or that views use, keep their type. Of several the oldest is told of.
+fn refuse_users(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
     let name = &table.columns[number as usize - 1].name;
+    let generated = generated_from(cx, table, number)?;
+    let catalog = cx.catalog();
+    let view = super::doomed::view_using(&catalog, cx.database(), table.oid, number)?;
+    // One of before, that has no number, came with its table.
+    let since = generated.and_then(|column| column.default_oid).unwrap_or(table.oid);
+    if let Some(view) = view.filter(|view| generated.is_none() || *view < since) {
+        let view = drop::describe(&catalog, &cx.session.search_path(&catalog), view);
+        return Err(Error::unsupported("cannot alter type of a column used by a view or rule")
+            .detail(format!("rule _RETURN on {view} depends on column \"{name}\"")));
+    }
+    let Some(column) = generated else { return Ok(()) };
     Err(Error::unsupported("cannot alter type of a column used by a generated column")
         .detail(format!("Column \"{name}\" is used by generated column \"{}\".", column.name)))
 }
@@ -688,16 +701,6 @@ fn refuse_unknown_generated(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> 
         }
         _ => Ok(()),
     }
-}
-
-/// The type of a column is part of the views that use it.
-fn refuse_used_by_view(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
-    let catalog = cx.catalog();
-    let Some(view) = super::doomed::view_using(&catalog, cx.database(), table.oid, number)? else { return Ok(()) };
-    let path = cx.session.search_path(&catalog);
-    let (view, column) = (drop::describe(&catalog, &path, view), &table.columns[number as usize - 1].name);
-    Err(Error::unsupported("cannot alter type of a column used by a view or rule")
-        .detail(format!("rule _RETURN on {view} depends on column \"{column}\"")))
 }
 
 async fn drop_constraint(cx: &mut Cx<'_>, table: TableDesc, cmd: &AlterTableCmd, name: &str) -> Result<()> {
@@ -801,8 +804,7 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
             .hint("You might need to add an explicit cast."),
             _ => cx.place(e, place, true),
         })?;
-    refuse_generated_from(cx, table, number)?;
-    refuse_used_by_view(cx, table, number)?;
+    refuse_users(cx, table, number)?;
     // The length is applied as an assignment does, which refuses what it would have to cut.
     let expression = as_type(&cx.catalog(), &using, ty.oid);
     Ok(TypeChange { number, name: name.to_string(), ty, collation, expression, uses })

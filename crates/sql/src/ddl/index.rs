@@ -7,6 +7,7 @@ use engine_api::{
 use rupg_sql::nodes::{DefElem, IndexElem, IndexStmt, Node, ReindexObjectType, ReindexStmt, SortByDir, SortByNulls};
 
 use super::Cx;
+use super::alter_table::without_position;
 use super::names::{Token, display, free_relation_name, strings, tokens};
 use super::storage;
 use crate::bind::{bind_index_expression, bind_index_predicate, bind_own_index_expression, check_constants};
@@ -31,8 +32,8 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
     let mode = if beside { TableLockMode::ShareUpdateExclusive } else { TableLockMode::Share };
     let table = cx.locked_relation(name, mode).await?;
     let text = IndexText::of(cx.sql, name.location);
+    check_words(cx, stmt, &table, &text)?;
     if !table.is_stored() {
-        check_words(cx, stmt, &table, &text)?;
         let message = format!("cannot create index on relation \"{}\"", table.name);
         return Err(
             Error::new(SqlState::WRONG_OBJECT_TYPE, message).detail("This operation is not supported for views.")
@@ -144,18 +145,19 @@ pub(super) fn rebound(
         for (key, &class) in index.keys.iter().zip(&index.classes).filter(|(key, _)| key.column > 0) {
             operator_classes::check(class, table.columns[key.column as usize - 1].type_oid)?;
         }
+        // As in PostgreSQL, the condition is looked at before the keys. Neither stands in the statement.
+        if let Some(predicate) = &mut index.predicate {
+            if is_about(predicate) {
+                *predicate = cx.session.shown_in_index(predicate, true, before)?;
+            }
+            check_predicate(cx, table, predicate).map_err(without_position)?;
+        }
         for part in &mut index.expressions {
             let text = match is_about(&part.text) {
                 true => cx.session.shown_in_index(&part.text, false, before)?,
                 false => part.text.clone(),
             };
-            *part = expression_of(cx, table, text, part.name.clone(), "")?;
-        }
-        if let Some(predicate) = &mut index.predicate {
-            if is_about(predicate) {
-                *predicate = cx.session.shown_in_index(predicate, true, before)?;
-            }
-            check_predicate(cx, table, predicate)?;
+            *part = expression_of(cx, table, text, part.name.clone(), "").map_err(without_position)?;
         }
         changed.push(index);
     }
@@ -177,7 +179,8 @@ fn free_name(taken: &[String], name: &str) -> String {
     std::iter::once(name.to_string()).chain(numbered).find(|n| !taken.contains(n)).unwrap_or_default()
 }
 
-/// Binds the condition and the expressions of an index: PostgreSQL reports their errors before it looks at the kind of the relation.
+/// Binds the condition and the expressions of an index: PostgreSQL reports their errors before it looks at the kind of the relation
+/// and for the columns among the keys.
 fn check_words(cx: &mut Cx<'_>, stmt: &IndexStmt, table: &TableDesc, text: &IndexText<'_>) -> Result<()> {
     if stmt.whereClause.is_some() {
         let written = Expression::from(text.predicate);

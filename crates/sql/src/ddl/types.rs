@@ -14,7 +14,7 @@ use rupg_sql::nodes::{
 use rustc_hash::FxHashSet;
 
 use super::alter_table::without_position;
-use super::names::{display, expression_after, free_constraint_name, parenthesised_after, position, quote, strings};
+use super::names::{display, expression_after, free_constraint_name, parenthesised_after, quote, strings};
 use super::{Cx, rights};
 use crate::ir::Ty;
 use crate::privileges;
@@ -351,10 +351,13 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
 fn default_text(cx: &mut Cx<'_>, location: i32, ty: Ty, name: &str) -> Result<Expression> {
     let text = expression_after(cx.sql, location, "default", true)
         .ok_or_else(|| Error::internal("a default without its text"))?;
-    let expression = Expression::from(text);
-    // PostgreSQL does not say where something stands in the definition of a domain.
-    cx.session.check_default(&expression, ty, name).map_err(without_position)?;
-    Ok(expression)
+    checked_default(cx, text.into(), ty, name)
+}
+
+/// A default that a domain can have. PostgreSQL does not say where something stands in the definition of a domain.
+fn checked_default(cx: &mut Cx<'_>, default: Expression, ty: Ty, name: &str) -> Result<Expression> {
+    cx.session.check_default(&default, ty, name).map_err(without_position)?;
+    Ok(default)
 }
 
 /// The stored columns of a type.
@@ -453,10 +456,8 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
             domain.default = match &stmt.def {
                 None => None,
                 Some(node) => {
-                    Some(default_text(cx, crate::bind::leftmost_location(node), base, &name).or_else(|_| {
-                        let at = position(cx.sql, "default").map_or(0, |at| at as i32);
-                        default_text(cx, at, base, &name)
-                    })?)
+                    let text = super::alter_table::default_text(cx.sql, node)?;
+                    Some(checked_default(cx, text.as_str().into(), base, &name)?)
                 }
             };
         }

@@ -475,6 +475,14 @@ impl Session {
         Ok(bind::calls_volatile(&expr))
     }
 
+    /// Computes the constants of a default, as PostgreSQL does before it looks at the rows.
+    pub(crate) fn check_constants_of_default(&mut self, text: &Expression, ty: Ty, column: &str) -> Result<()> {
+        self.with_binder(|cx| {
+            let expr = bind::bind_default(text, ty, column, cx)?;
+            bind::check_constants(&expr, cx)
+        })
+    }
+
     /// Whether a foreign key of one type can point at a key of another: the key's index compares values of the two, or the one
     /// becomes the other by itself.
     pub(crate) fn comparable(&self, foreign: Oid, key: Oid) -> bool {
