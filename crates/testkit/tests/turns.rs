@@ -193,6 +193,8 @@ fn long() -> Vec<(&'static str, Vec<String>, String)> {
     let joined = (0..30).map(|n| format!("wide w{n}")).collect::<Vec<_>>().join(" CROSS JOIN ");
     let rows = (0..300_000).map(|n| format!("({n}, 'a{n}')")).collect::<Vec<_>>().join(", ");
     let numbers = (0..500_000).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+    let params = (1..=500_000).map(|n| format!("${n}")).collect::<Vec<_>>().join(", ");
+    let of_params = (1..=250_000).map(|n| format!("(${n}, 7)")).collect::<Vec<_>>().join(", ");
     let table = "CREATE TABLE many AS SELECT i, md5(i::text) t, repeat('y', 50) u FROM generate_series(1, 1000000) i";
     let many = || vec![table.to_owned()];
     let x = "repeat('x', 50000000)";
@@ -211,6 +213,12 @@ fn long() -> Vec<(&'static str, Vec<String>, String)> {
         ("columns of the catalog", Vec::new(), "SELECT * FROM information_schema.columns".into()),
         ("VALUES", Vec::new(), format!("SELECT count(*) FROM (VALUES {rows}) v")),
         ("new rows", vec!["CREATE TABLE news (i int, t text)".into()], format!("INSERT INTO news VALUES {rows}")),
+        ("parameters", Vec::new(), format!("DEALLOCATE ALL; PREPARE many AS SELECT 7 IN ({params})")),
+        (
+            "rows of parameters",
+            vec!["CREATE TABLE news (i int, t text)".into()],
+            format!("DEALLOCATE ALL; PREPARE many AS INSERT INTO news (t, i) VALUES {of_params}"),
+        ),
         ("IN", many(), format!("SELECT count(*) FROM many WHERE i IN ({numbers})")),
         ("an array", Vec::new(), format!("SELECT array[{numbers}]")),
         ("an index", many(), "CREATE INDEX ON many (t)".into()),

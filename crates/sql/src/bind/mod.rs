@@ -56,6 +56,7 @@ pub(crate) use json_rows::field_name;
 pub(crate) use view::{is_barrier, runs_as_invoker};
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
@@ -193,7 +194,7 @@ struct Binder<'a, 'c> {
     queries: usize,
     params_forbidden: bool,
     /// Parameters met without a type, and where.
-    undecided: Vec<(usize, i32)>,
+    undecided: BTreeSet<(usize, i32)>,
     /// What the statement is refused for when it is run.
     refused: Option<Error>,
     /// The views that the statement writes through. For the text of a view that is written through: the columns that are read are those
@@ -243,7 +244,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             depth_max: expr::depth_max(is_kept),
             queries: 0,
             params_forbidden: false,
-            undecided: Vec::new(),
+            undecided: BTreeSet::new(),
             refused: None,
             through: ir::ThroughViews::default(),
             inside: None,

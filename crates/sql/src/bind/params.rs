@@ -30,7 +30,7 @@ impl Binder<'_, '_> {
         }
         let ty = *ty;
         if ty == oid::UNKNOWN {
-            self.undecided.push((number - 1, node.location));
+            self.undecided.insert((number - 1, node.location));
         }
         let held = types::user::plain_type(ty, -1).0;
         if held != ty {
@@ -51,7 +51,7 @@ impl Binder<'_, '_> {
             let detail = format!("{} versus {}", self.type_name(known), self.type_name(ty.oid));
             return Err(self.error(SqlState::AMBIGUOUS_PARAMETER, message, location).detail(detail));
         }
-        self.undecided.retain(|&u| u != (index, location));
+        self.undecided.remove(&(index, location));
         Ok(Expr::Param(index, Ty::of(types::user::plain_type(ty.oid, -1).0)))
     }
 
@@ -70,7 +70,7 @@ impl Binder<'_, '_> {
         walk_statement(statement, &mut check);
         if let Some(i) = bad {
             let message = format!("could not determine data type of parameter ${}", i + 1);
-            let at = self.undecided.iter().find(|u| u.0 == i).map_or(-1, |u| u.1);
+            let at = self.undecided.range((i, i32::MIN)..).next().map_or(-1, |u| u.1);
             return Err(self.error(SqlState::AMBIGUOUS_PARAMETER, message, at));
         }
         if let Some(i) = types.iter().position(|t| *t == oid::UNKNOWN || !t.is_valid()) {

@@ -83,12 +83,34 @@ impl Operator for FunctionScan {
 pub(super) struct SystemScan {
     node: Arc<SystemNode>,
     rows: Option<Vec<Vec<Datum>>>,
+    /// The key's value that the rows are of, and whether it is to be computed again.
+    value: Datum,
+    is_old: bool,
     at: usize,
 }
 
 impl SystemScan {
     pub fn new(node: &Arc<SystemNode>) -> SystemScan {
-        SystemScan { node: Arc::clone(node), rows: None, at: 0 }
+        SystemScan { node: Arc::clone(node), rows: None, value: Datum::Null, is_old: true, at: 0 }
+    }
+
+    /// Makes the rows that are asked for, unless they are there.
+    fn start(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+        let relation = self.node.relation;
+        let Some((key, value)) = &self.node.key else {
+            if self.rows.is_none() {
+                self.rows = Some((relation.rows)(relation, cx.run.eval)?);
+            }
+            return Ok(());
+        };
+        if std::mem::take(&mut self.is_old) {
+            let value = value.eval(cx, frame)?;
+            if self.rows.is_none() || value != self.value {
+                self.rows = Some(key.read(relation, &value, cx.run.eval)?);
+                self.value = value;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -97,10 +119,7 @@ impl Operator for SystemScan {
         if let Some(wait) = cx.run.tick(1)? {
             return Ok(Next::Wait(wait));
         }
-        if self.rows.is_none() {
-            let relation = self.node.relation;
-            self.rows = Some((relation.rows)(relation, cx.run.eval)?);
-        }
+        self.start(cx, frame)?;
         let Some(row) = self.rows.as_ref().and_then(|rows| rows.get(self.at)) else { return Ok(Next::Done) };
         self.at += 1;
         for &(column, slot) in &self.node.columns {
@@ -113,6 +132,7 @@ impl Operator for SystemScan {
 
     fn rescan(&mut self, forget: bool) {
         self.at = 0;
+        self.is_old = true;
         if forget {
             self.rows = None;
         }

@@ -14,6 +14,8 @@ use super::places::Places;
 use super::{explain, leak, selectivity, walk};
 use crate::expr::{Code, How, comparison_of};
 use crate::ir::{AnyAllSource, CastKind, CompareOp, Expr, TableInfo};
+use crate::system::SystemRelation;
+use crate::system::keys::{self, Key};
 
 /// Rels of a level as a set.
 pub(super) type Mask = u128;
@@ -204,6 +206,23 @@ fn compared<'e>(expr: &'e Expr, of: &Of, available: Mask) -> Option<(usize, Comp
         return Some((column, flipped(test.op), left));
     }
     None
+}
+
+/// By what a relation of the catalog can be read when rows of `available` are there: its key, and the value.
+pub(super) fn key_of_system<'e>(
+    relation: &SystemRelation,
+    rel: usize,
+    conjuncts: &'e [Conjunct],
+    available: Mask,
+) -> Option<(&'static Key, &'e Expr)> {
+    let of = Of { rel, computed: Vec::new() };
+    let about = conjuncts.iter().filter(|c| !c.used && c.mask & (1 << rel) != 0);
+    let keys = about.filter_map(|conjunct| {
+        let (column, op, value) = compared(&conjunct.expr, &of, available)?;
+        let key = (op == CompareOp::Eq).then(|| keys::of(relation, column)).flatten()?;
+        Some((key, value))
+    });
+    keys.min_by(|a, b| a.0.rows.total_cmp(&b.0.rows))
 }
 
 fn sarg<'e>(conjunct: &'e Conjunct, number: usize, of: &Of, available: Mask) -> Option<Sarg<'e>> {

@@ -283,7 +283,7 @@ impl Guess for Graph<'_, '_, '_> {
     fn lookup(&self, left: Set, number: usize) -> Option<f64> {
         let part = &self.parts[number];
         let Item::Rel(rel) = part.item else { return None };
-        if !matches!(self.level.rels[rel].kind, RelKind::Table(_)) {
+        if !matches!(self.level.rels[rel].kind, RelKind::Table(_) | RelKind::System(_)) {
             return None;
         }
         // What came first with distinct keys is tied by its own conditions.

@@ -300,6 +300,9 @@ fn prepare(level: &mut Level<'_>, part: &mut Part<'_>, all: Mask) -> Result<()> 
     Ok(())
 }
 
+/// What finding rows of the catalog by a key costs: some objects are looked at.
+const KEY_COST: f64 = 4.0;
+
 /// Rows expected of a rel under conditions, and what reading it costs.
 pub(super) fn estimate(level: &Level<'_>, rel: usize, conjuncts: &[Conjunct], available: Mask) -> (f64, f64) {
     match &level.rels[rel].kind {
@@ -312,6 +315,12 @@ pub(super) fn estimate(level: &Level<'_>, rel: usize, conjuncts: &[Conjunct], av
             let rows = (level.rows[rel] * selectivity::of_rel(level, rel, own)).max(1.0);
             let cost = match (kind, &level.planned[rel]) {
                 (RelKind::Subquery { .. }, Some(subplan)) => subplan.plan.cost + level.rows[rel] * 0.5,
+                (RelKind::System(relation), _) => {
+                    match access::key_of_system(relation, rel, conjuncts, available) {
+                        Some((key, _)) => return (rows.min(key.rows), key.rows + KEY_COST),
+                        None => level.rows[rel],
+                    }
+                }
                 _ => level.rows[rel],
             };
             (rows, cost)
@@ -355,7 +364,11 @@ fn read(
         }
         RelKind::System(relation) => {
             let columns = level.columns(rel).to_vec();
-            Node::System(Arc::new(SystemNode { relation, alias, columns }))
+            let key = match access::key_of_system(relation, rel, conjuncts, available) {
+                Some((key, value)) => Some((key, level.compile(value)?)),
+                None => None,
+            };
+            Node::System(Arc::new(SystemNode { relation, alias, columns, key }))
         }
         RelKind::Function { calls, ordinality, .. } => {
             let mut planned = Vec::with_capacity(calls.len());

@@ -16,6 +16,7 @@ use crate::expr::{Code, Slot};
 use crate::functions::{Aggregate, SetFunction};
 use crate::ir::{Exclude, FrameMode, TableInfo, WindowCallee, WindowKind};
 use crate::system::SystemRelation;
+use crate::system::keys::Key;
 use crate::system_column::SystemColumn;
 
 /// The plan of one query level, with a frame of its own.
@@ -523,6 +524,8 @@ pub(crate) struct SystemNode {
     pub alias: String,
     /// (column of the relation, slot)
     pub columns: Vec<(usize, Slot)>,
+    /// By what its rows are found, if not all are made: the condition is tested nevertheless.
+    pub key: Option<(&'static Key, Code)>,
 }
 
 #[derive(Debug)]

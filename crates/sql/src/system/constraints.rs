@@ -3,7 +3,8 @@
 use engine_api::{ConstraintKind, ForeignKeyAction};
 use types::Datum;
 
-use super::relations::{in_database, int2_array, tables_of};
+use super::keys::Asked;
+use super::relations::{in_database, int2_array};
 use super::{Rows, SystemRelation, oid, row, text};
 use crate::functions::EvalContext;
 
@@ -18,9 +19,14 @@ fn action(action: ForeignKeyAction) -> &'static str {
 }
 
 pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    constraints_of(rel, cx, Asked::All)
+}
+
+/// The constraints of the tables that are asked for. Those of domains are of no table.
+pub(super) fn constraints_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    for table in tables_of(&catalog, cx) {
+    for table in asked.tables(&catalog, cx) {
         for c in &table.constraints {
             let mut values = vec![
                 ("oid", oid(c.oid)),
@@ -70,6 +76,9 @@ pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             }
             rows.push(row(rel, values));
         }
+    }
+    if matches!(asked, Asked::Of(table) if table.is_valid()) {
+        return Ok(rows);
     }
     for (ty, check) in
         super::descriptions::domain_checks(&catalog).filter(|(ty, _)| in_database(&catalog, ty.schema, cx))

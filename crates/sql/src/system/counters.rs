@@ -14,7 +14,7 @@ fn sorts(rel: &SystemRelation) -> (bool, bool) {
     (!rel.name.contains("_sys_"), !rel.name.contains("_user_"))
 }
 
-fn stored(catalog: &Catalog, cx: &dyn EvalContext) -> impl Iterator<Item = TableDesc> {
+fn stored<'c>(catalog: &'c Catalog, cx: &dyn EvalContext) -> impl Iterator<Item = &'c TableDesc> {
     tables_of(catalog, cx).into_iter().filter(|table| table.kind != TableKind::View)
 }
 

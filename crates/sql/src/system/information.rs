@@ -7,6 +7,7 @@ use engine_api::{
 };
 use types::{Datum, format_type, oid as type_oid, type_info};
 
+use super::keys::Asked;
 use super::relations::{in_database, tables_of};
 use super::sight::Sight;
 use super::views::name_of;
@@ -116,10 +117,14 @@ pub(super) fn type_facts(ty: base::Oid, typmod: i32) -> [(&'static str, Datum); 
 }
 
 pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    columns_of(rel, cx, Asked::All)
+}
+
+pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
     let catalog = cx.catalog();
     let database = cx.identity().database;
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
-    for table in tables_of(&catalog, cx) {
+    for table in asked.tables(&catalog, cx) {
         if table.kind == TableKind::MaterializedView || !sight.table(&table) {
             continue;
         }
@@ -191,7 +196,8 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         }
     }
     let superuser = cx.identity().superuser;
-    for system in super::all().filter(|system| superuser || !crate::privileges::is_secret(system.name)) {
+    let seen = |system: &&SystemRelation| superuser || !crate::privileges::is_secret(system.name);
+    for system in super::all().filter(seen).filter(|system| asked.takes(system.oid, system.name)) {
         for (at, &(name, ty)) in system.columns.iter().enumerate() {
             work::step(16)?;
             let collation = collation::shown_name(collation::of_type(&catalog, ty));

@@ -21,6 +21,7 @@ mod extensions;
 mod grants;
 mod information;
 mod internal_functions;
+pub(crate) mod keys;
 mod kinds;
 mod locks;
 pub mod login_rules;

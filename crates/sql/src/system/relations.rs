@@ -1,9 +1,14 @@
 //! pg_class, pg_attribute, pg_index, pg_attrdef, pg_sequence.
 
+use std::collections::BTreeSet;
+
 use base::Oid;
-use engine_api::{Catalog, CatalogObject, ColumnDesc, Expression, Identity, Persistence, TableDesc, TableKind, oids};
+use engine_api::{
+    Catalog, CatalogObject, ColumnDesc, Expression, Identity, Persistence, SequenceDesc, TableDesc, TableKind, oids,
+};
 use types::{Array, Datum, type_info};
 
+use super::keys::Asked;
 use super::{Rows, SystemRelation, access, oid, row, text};
 use crate::collation;
 use crate::functions::EvalContext;
@@ -19,13 +24,21 @@ pub(super) fn in_database(catalog: &Catalog, schema: Oid, cx: &dyn EvalContext) 
 }
 
 /// The tables of the session's database.
-pub(super) fn tables_of(catalog: &Catalog, cx: &dyn EvalContext) -> Vec<TableDesc> {
+pub(super) fn tables_of<'c>(catalog: &'c Catalog, cx: &dyn EvalContext) -> Vec<&'c TableDesc> {
     let database = cx.identity().database_oid;
     let here = |schema: Oid| match catalog.get(schema).map(|o| &**o) {
         Some(CatalogObject::Schema(s)) => s.database == database,
         _ => false,
     };
-    catalog.walk().filter_map(|o| catalog.table(o.oid())).filter(|t| here(t.schema)).cloned().collect()
+    tables_anywhere(catalog).filter(|t| here(t.schema)).collect()
+}
+
+/// The tables of all databases.
+fn tables_anywhere(catalog: &Catalog) -> impl Iterator<Item = &TableDesc> {
+    catalog.walk().filter_map(|object| match &**object {
+        CatalogObject::Table(table) => Some(table),
+        _ => None,
+    })
 }
 
 struct Class<'a> {
@@ -117,9 +130,23 @@ pub(super) fn oid_array(values: &[u32], lower: i32) -> Datum {
 }
 
 pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    classes_of(rel, cx, Asked::All)
+}
+
+pub(super) fn classes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    for object in catalog.walk() {
+    let one = match asked {
+        Asked::Of(oid) => Some(catalog.get(oid)),
+        _ => None,
+    };
+    let all = one.is_none().then(|| catalog.walk()).into_iter().flatten();
+    let wanted = all.chain(one.flatten());
+    let mut referenced = None;
+    for object in wanted.filter(|object| asked.takes(object.oid(), object.name())) {
+        if !in_database(&catalog, object.namespace().1, cx) {
+            continue;
+        }
         let entry = match &**object {
             CatalogObject::Table(t) => Class {
                 oid: t.oid,
@@ -135,7 +162,8 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 checks: t.constraints.iter().filter(|c| is_check(c)).count(),
                 has_index: catalog.indexes(t.oid).next().is_some(),
                 // psql looks for foreign keys where the table has triggers.
-                has_triggers: t.constraints.iter().any(is_foreign_key) || is_referenced(&catalog, t.oid),
+                has_triggers: t.constraints.iter().any(is_foreign_key)
+                    || referenced.get_or_insert_with(|| referenced_tables(&catalog)).contains(&t.oid),
                 options: &t.options,
                 access_method: 2,
                 tuples: cx.statistics(t.oid).map(|s| s.rows),
@@ -180,11 +208,9 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             },
             _ => continue,
         };
-        if in_database(&catalog, entry.schema, cx) {
-            rows.push(class(rel, entry));
-        }
+        rows.push(class(rel, entry));
     }
-    for system in super::all() {
+    for system in super::all().filter(|system| asked.takes(system.oid, system.name)) {
         let pg = system.schema == "pg_catalog";
         rows.push(class(
             rel,
@@ -226,9 +252,13 @@ fn is_foreign_key(c: &engine_api::ConstraintDesc) -> bool {
     matches!(c.kind, engine_api::ConstraintKind::ForeignKey { .. })
 }
 
-fn is_referenced(catalog: &Catalog, table: Oid) -> bool {
-    let points = |c: &engine_api::ConstraintDesc| matches!(c.kind, engine_api::ConstraintKind::ForeignKey { table: t, .. } if t == table);
-    catalog.walk().filter_map(|o| catalog.table(o.oid())).any(|t| t.constraints.iter().any(points))
+/// The tables that foreign keys point at.
+fn referenced_tables(catalog: &Catalog) -> BTreeSet<Oid> {
+    let target = |c: &engine_api::ConstraintDesc| match c.kind {
+        engine_api::ConstraintKind::ForeignKey { table, .. } => Some(table),
+        _ => None,
+    };
+    tables_anywhere(catalog).flat_map(|table| table.constraints.iter().filter_map(target)).collect()
 }
 
 struct Attribute<'a> {
@@ -312,9 +342,18 @@ pub(super) fn storage_of(ty: Oid) -> &'static str {
 }
 
 pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    attributes_of(rel, cx, Asked::All)
+}
+
+pub(super) fn attributes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    for table in tables_of(&catalog, cx) {
+    // The columns of an index come with those of its table.
+    let of_table = match asked {
+        Asked::Of(oid) => Asked::Of(catalog.index(oid).map_or(oid, |index| index.table)),
+        _ => Asked::All,
+    };
+    for table in of_table.tables(&catalog, cx) {
         if table.kind != TableKind::View {
             system_attributes(rel, table.oid, &catalog, &mut rows);
         }
@@ -364,16 +403,18 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             }
         }
     }
-    for object in catalog.walk() {
-        if let Some(sequence) = catalog.sequence(object.oid()).filter(|s| in_database(&catalog, s.schema, cx)) {
-            use types::oid::{BOOL, INT8};
-            system_attributes(rel, sequence.oid, &catalog, &mut rows);
-            for (i, (name, ty)) in [("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)].iter().enumerate() {
-                rows.push(plain(rel, sequence.oid, name, Ty::of(*ty), 0, i));
-            }
+    let sequences: Vec<&SequenceDesc> = match asked {
+        Asked::Of(oid) => catalog.sequence(oid).into_iter().collect(),
+        _ => catalog.walk().filter_map(|object| catalog.sequence(object.oid())).collect(),
+    };
+    for sequence in sequences.into_iter().filter(|s| in_database(&catalog, s.schema, cx)) {
+        use types::oid::{BOOL, INT8};
+        system_attributes(rel, sequence.oid, &catalog, &mut rows);
+        for (i, (name, ty)) in [("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)].iter().enumerate() {
+            rows.push(plain(rel, sequence.oid, name, Ty::of(*ty), 0, i));
         }
     }
-    for system in super::all() {
+    for system in super::all().filter(|system| asked.takes(system.oid, system.name)) {
         for (i, (name, ty)) in system.columns.iter().enumerate() {
             let of_type = Ty { oid: *ty, typmod: system.typmod(i) };
             let mut attribute = plain(rel, system.oid, name, of_type, collation::of_type(&catalog, *ty), i);
@@ -409,9 +450,25 @@ fn plain(rel: &SystemRelation, relation: Oid, name: &str, ty: Ty, collation: u32
 }
 
 pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    indexes_of(rel, cx, Asked::All)
+}
+
+/// The rows of the table that an index is of.
+pub(super) fn index_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
+    match asked {
+        Asked::Of(oid) => match cx.catalog().index(oid).map(|index| index.table) {
+            Some(table) => indexes_of(rel, cx, Asked::Of(table)),
+            None => Ok(Vec::new()),
+        },
+        _ => indexes(rel, cx),
+    }
+}
+
+/// The indexes of the tables that are asked for.
+pub(super) fn indexes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    for table in tables_of(&catalog, cx) {
+    for table in asked.tables(&catalog, cx) {
         for index in catalog.indexes(table.oid) {
             let keys = index.keys.iter().map(|k| k.column);
             let numbers: Vec<i16> = keys.chain(index.include.iter().copied()).collect();
@@ -500,9 +557,13 @@ pub(crate) fn column_of_node(node: &str) -> Option<i16> {
 }
 
 pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    defaults_of(rel, cx, Asked::All)
+}
+
+pub(super) fn defaults_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    for table in tables_of(&catalog, cx) {
+    for table in asked.tables(&catalog, cx) {
         for column in table.live_columns() {
             if let Some(default) = shown_default(column) {
                 rows.push(row(

@@ -152,7 +152,7 @@ pub(super) fn constraint_table_usage(rel: &SystemRelation, cx: &dyn EvalContext)
         for constraint in &table.constraints {
             let target = match &constraint.kind {
                 ConstraintKind::ForeignKey { table, .. } => catalog.table(*table),
-                ConstraintKind::PrimaryKey { .. } | ConstraintKind::Unique { .. } => Some(&table),
+                ConstraintKind::PrimaryKey { .. } | ConstraintKind::Unique { .. } => Some(table),
                 _ => None,
             };
             let Some(target) = target.filter(|target| sight.has_role(target.owner)) else { continue };

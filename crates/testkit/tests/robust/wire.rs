@@ -29,7 +29,7 @@ impl Wire {
     pub fn login(port: u16) -> Wire {
         let mut wire = Wire::connect(port);
         assert!(wire.send(&startup()));
-        let (answer, _) = wire.read_until(Duration::from_secs(30), |bytes| bytes.ends_with(b"Z\0\0\0\x05I"));
+        let answer = wire.answer();
         assert!(answer.ends_with(b"I"), "no login: {answer:?}");
         wire
     }
@@ -42,6 +42,14 @@ impl Wire {
     /// Says that nothing more will be sent.
     pub fn finish(&mut self) {
         let _ = self.0.shutdown(Shutdown::Write);
+    }
+
+    /// What comes until the session is idle again.
+    pub fn answer(&mut self) -> Vec<u8> {
+        let is_whole = |bytes: &[u8]| bytes.ends_with(b"Z\0\0\0\x05I");
+        let (answer, _) = self.read_until(Duration::from_secs(60), is_whole);
+        assert!(is_whole(&answer), "no whole answer: {} bytes", answer.len());
+        answer
     }
 
     /// Reads until `enough`, the end, or the limit.
