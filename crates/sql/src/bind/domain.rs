@@ -170,6 +170,19 @@ fn labelled(cx: &BindContext<'_>, mut expr: Expr, own: Ty, explicit: bool, at: i
     }
 }
 
+/// A cast that stands for no word of the statement: on its way to a domain a value first becomes one of the type under it.
+fn unwritten(mut expr: Expr) -> Expr {
+    let cast = match &mut expr {
+        Expr::Cast { arg, kind: CastKind::Typmod, .. } => arg,
+        expr => expr,
+    };
+    // What it does is the same: it cuts nothing.
+    if let Expr::Cast { kind: CastKind::InOut, ty: Ty { typmod: -1, .. }, explicit, .. } = cast {
+        *explicit = false;
+    }
+    expr
+}
+
 /// A value that is held as one of a domain, or of the arrays of one, would be, as one of it.
 pub(super) fn made(expr: Expr, own: Ty, explicit: bool, cx: &mut BindContext<'_>) -> Result<Expr> {
     let tested = match user::is_domain(own.oid) && expr.ty().oid != user::plain_type(own.oid, -1).0 {
@@ -393,7 +406,8 @@ impl Binder<'_, '_> {
                     false => user::plain_type(to.oid, to.typmod),
                 };
                 let value = self.coerce_to(Located { expr, at }, Ty { oid, typmod }, context, location)?;
-                value.ok_or_else(|| Error::internal("a value that cannot become one of a domain"))?.expr
+                let value = value.ok_or_else(|| Error::internal("a value that cannot become one of a domain"))?;
+                if from == oid { value.expr } else { unwritten(value.expr) }
             }
         };
         Ok(Located { expr: made(expr, own, explicit, self.cx)?, at })

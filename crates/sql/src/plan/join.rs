@@ -315,12 +315,10 @@ pub(super) fn estimate(level: &Level<'_>, rel: usize, conjuncts: &[Conjunct], av
             let rows = (level.rows[rel] * selectivity::of_rel(level, rel, own)).max(1.0);
             let cost = match (kind, &level.planned[rel]) {
                 (RelKind::Subquery { .. }, Some(subplan)) => subplan.plan.cost + level.rows[rel] * 0.5,
-                (RelKind::System(relation), _) => {
-                    match access::key_of_system(relation, rel, conjuncts, available) {
-                        Some((key, _)) => return (rows.min(key.rows), key.rows + KEY_COST),
-                        None => level.rows[rel],
-                    }
-                }
+                (RelKind::System(relation), _) => match access::key_of_system(relation, rel, conjuncts, available) {
+                    Some((key, _)) => return (rows.min(key.rows), key.rows + KEY_COST),
+                    None => level.rows[rel],
+                },
                 _ => level.rows[rel],
             };
             (rows, cost)

@@ -49,7 +49,7 @@ pub(super) fn constraints_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: 
                         ("contype", text("c")),
                         ("conindid", Datum::Oid(0)),
                         ("confrelid", Datum::Oid(0)),
-                        ("conbin", text(crate::stored::text(expression, &catalog, Some(&table)))),
+                        ("conbin", text(crate::stored::text(expression, &catalog, Some(table)))),
                     ]);
                 }
                 ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {

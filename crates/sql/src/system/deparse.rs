@@ -730,6 +730,12 @@ impl<'a> Writer<'a> {
         {
             arg = bind::under_domain(inner);
         }
+        if let Expr::Cast { arg: inner, ty: to, kind: CastKind::InOut, explicit: false, .. } = arg
+            && types::user::is_domain(ty.oid)
+            && to.oid == base
+        {
+            arg = bind::under_domain(inner);
+        }
         while let Expr::Cast { arg: inner, ty: to, kind: CastKind::Relabel, explicit, .. } = arg
             && to.oid != inner.ty().oid
             && (!explicit && types::user::is_domain(inner.ty().oid) || types::user::is_domain(ty.oid) && to.oid == base)

@@ -40,7 +40,7 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             // The standard knows no materialized views.
             TableKind::MaterializedView => continue,
         };
-        let writable = kind != "VIEW" || super::view_is_writable(&table, "insert into", cx);
+        let writable = kind != "VIEW" || super::view_is_writable(table, "insert into", cx);
         rows.push(one(&name_of(&catalog, table.schema), &table.name, kind, writable));
     }
     let superuser = cx.identity().superuser;
@@ -125,11 +125,11 @@ pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
     let database = cx.identity().database;
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     for table in asked.tables(&catalog, cx) {
-        if table.kind == TableKind::MaterializedView || !sight.table(&table) {
+        if table.kind == TableKind::MaterializedView || !sight.table(table) {
             continue;
         }
-        let writable = (table.kind == TableKind::View).then(|| super::view_columns_writable(&table, cx));
-        for column in table.live_columns().filter(|column| sight.column(&table, column.number)) {
+        let writable = (table.kind == TableKind::View).then(|| super::view_columns_writable(table, cx));
+        for column in table.live_columns().filter(|column| sight.column(table, column.number)) {
             // Of a column with a domain this shows what is next under it.
             let (ty, typmod) = shown_type(&catalog, column);
             let domain = catalog.user_type(column.type_oid).filter(|_| types::user::is_domain(column.type_oid));
@@ -183,7 +183,7 @@ pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
                     "generation_expression",
                     column.generated.as_ref().map_or(Datum::Null, |g| {
                         let ty = crate::ir::Ty { oid: base, typmod: column.typmod };
-                        text(super::generated_text(g, ty, &table, false, cx))
+                        text(super::generated_text(g, ty, table, false, cx))
                     }),
                 ),
                 ("is_generated", text(if column.generated.is_some() { "ALWAYS" } else { "NEVER" })),
@@ -272,7 +272,7 @@ fn each_constraint(
                 ("constraint_schema", text(&schema)),
                 ("constraint_name", text(&c.name)),
             ];
-            make(&sight, &table, c, names);
+            make(&sight, table, c, names);
         }
     }
 }
@@ -316,7 +316,7 @@ pub(super) fn table_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> R
                 vec![
                     ("constraint_catalog", text(&database)),
                     ("constraint_schema", text(&schema)),
-                    ("constraint_name", text(not_null_name(&table, column))),
+                    ("constraint_name", text(not_null_name(table, column))),
                     ("table_catalog", text(&database)),
                     ("table_schema", text(&schema)),
                     ("table_name", text(&table.name)),
@@ -351,7 +351,7 @@ pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> R
     let sight = Sight::new(&catalog, cx);
     for table in tables_of(&catalog, cx).into_iter().filter(|table| sight.has_role(table.owner)) {
         for column in table.live_columns().filter(|c| c.not_null) {
-            let name = not_null_name(&table, column);
+            let name = not_null_name(table, column);
             rows.push(row(
                 rel,
                 vec![
@@ -499,13 +499,13 @@ pub(super) fn views(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let all = tables_of(&catalog, cx).into_iter().filter(|t| t.kind == TableKind::View && sight.table(t));
     Ok(all
         .map(|view| {
-            let text_of_own = || super::view_text(&view, false, cx).filter(|_| sight.has_role(view.owner));
+            let text_of_own = || super::view_text(view, false, cx).filter(|_| sight.has_role(view.owner));
             let option = match view.view.as_ref().and_then(|v| v.check_option) {
                 None => "NONE",
                 Some(CheckOption::Local) => "LOCAL",
                 Some(CheckOption::Cascaded) => "CASCADED",
             };
-            let writable = |verb| super::view_is_writable(&view, verb, cx);
+            let writable = |verb| super::view_is_writable(view, verb, cx);
             row(
                 rel,
                 vec![

@@ -386,7 +386,7 @@ pub(super) fn attributes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: A
             let keys = index.keys.iter().enumerate().map(|(at, key)| (key.column, index.expression(at)));
             for (i, (number, expression)) in keys.chain(included).enumerate() {
                 let collation = match i < index.keys.len() {
-                    true => collation::of_key(&catalog, &table, index, i),
+                    true => collation::of_key(&catalog, table, index, i),
                     false => 0,
                 };
                 let attribute = match expression {
@@ -484,7 +484,7 @@ pub(super) fn indexes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
                 })
                 .collect();
             let collations: Vec<u32> =
-                (0..index.keys.len()).map(|at| collation::of_key(&catalog, &table, index, at)).collect();
+                (0..index.keys.len()).map(|at| collation::of_key(&catalog, table, index, at)).collect();
             let class = |(at, &ty): (usize, &Oid)| {
                 let given = index.classes.get(at).copied().filter(|&class| class != 0);
                 given.unwrap_or_else(|| super::operator_classes::default_class(ty))
@@ -493,8 +493,8 @@ pub(super) fn indexes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
             let count = Datum::Int2(numbers.len() as i16);
             let key_count = Datum::Int2(index.keys.len() as i16);
             let expressions: Vec<String> =
-                index.expressions.iter().map(|e| super::index_text(&e.text, false, &table, false, cx).0).collect();
-            let predicate = index.predicate.as_ref().map(|p| super::index_text(p, true, &table, false, cx).0);
+                index.expressions.iter().map(|e| super::index_text(&e.text, false, table, false, cx).0).collect();
+            let predicate = index.predicate.as_ref().map(|p| super::index_text(p, true, table, false, cx).0);
             rows.push(row(
                 rel,
                 vec![
@@ -574,7 +574,7 @@ pub(super) fn defaults_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Ask
                         ("adnum", Datum::Int2(column.number)),
                         (
                             "adbin",
-                            text(default_node(column.number, &crate::stored::text(default, &catalog, Some(&table)))),
+                            text(default_node(column.number, &crate::stored::text(default, &catalog, Some(table)))),
                         ),
                     ],
                 ));

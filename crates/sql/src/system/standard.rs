@@ -127,7 +127,7 @@ pub(super) fn column_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) ->
         for column in table.live_columns() {
             let Some(expression) = &column.generated else { continue };
             let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
-            for number in super::columns_used(expression, ty, &table, cx) {
+            for number in super::columns_used(expression, ty, table, cx) {
                 rows.push(row(
                     rel,
                     vec![

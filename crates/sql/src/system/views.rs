@@ -113,7 +113,7 @@ pub(super) fn views(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("schemaname", text(name_of(&catalog, view.schema))),
                     ("viewname", text(&view.name)),
                     ("viewowner", text(name_of(&catalog, view.owner))),
-                    ("definition", super::view_text(&view, false, cx).map_or(Datum::Null, text)),
+                    ("definition", super::view_text(view, false, cx).map_or(Datum::Null, text)),
                 ],
             )
         })
@@ -133,7 +133,7 @@ pub(super) fn materialized_views(rel: &SystemRelation, cx: &dyn EvalContext) -> 
                     ("matviewowner", text(name_of(&catalog, view.owner))),
                     ("hasindexes", Datum::Bool(catalog.indexes(view.oid).next().is_some())),
                     ("ispopulated", Datum::Bool(view.view.as_ref().is_some_and(|v| v.populated))),
-                    ("definition", super::view_text(&view, false, cx).map_or(Datum::Null, text)),
+                    ("definition", super::view_text(view, false, cx).map_or(Datum::Null, text)),
                 ],
             )
         })
