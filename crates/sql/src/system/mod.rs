@@ -1,7 +1,7 @@
 //! `pg_catalog` and `information_schema`: relations computed from the catalog, row by row, when a query reads them.
 //!
 //! Responsible for: their columns ([`schema`]) and rows (one module per group of relations).
-//! Not responsible for: reading them – to the planner they are relations like any other, without indexes.
+//! Not responsible for: reading them – to the planner they are relations like any other, some with keys ([`keys`]) instead of indexes.
 //! Invariant: a row function sets columns by name, so that a column it does not know is NULL and none is misplaced.
 
 mod access;
