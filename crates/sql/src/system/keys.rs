@@ -4,7 +4,7 @@
 //! Not responsible for: testing the condition. What a key gives may have more rows than match, never fewer.
 
 use base::Oid;
-use engine_api::{Catalog, TableDesc};
+use engine_api::{Catalog, CatalogObject, TableDesc};
 use types::Datum;
 
 use super::relations::{in_database, tables_of};
@@ -25,6 +25,17 @@ impl Asked<'_> {
             Asked::All => true,
             Asked::Of(wanted) => oid == wanted,
             Asked::Named(wanted) => name == wanted,
+        }
+    }
+
+    /// The objects of all databases that are asked for.
+    pub fn objects(self, catalog: &Catalog) -> Vec<&CatalogObject> {
+        match self {
+            Asked::Of(oid) => catalog.get(oid).map(|object| &**object).into_iter().collect(),
+            _ => {
+                let all = catalog.walk().map(|object| &**object);
+                all.filter(|object| self.takes(object.oid(), object.name())).collect()
+            }
         }
     }
 

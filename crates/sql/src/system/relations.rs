@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use base::Oid;
-use engine_api::{
-    Catalog, CatalogObject, ColumnDesc, Expression, Identity, Persistence, SequenceDesc, TableDesc, TableKind, oids,
-};
+use engine_api::{Catalog, CatalogObject, ColumnDesc, Expression, Identity, Persistence, TableDesc, TableKind, oids};
 use types::{Array, Datum, type_info};
 
 use super::keys::Asked;
@@ -136,18 +134,12 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 pub(super) fn classes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    let one = match asked {
-        Asked::Of(oid) => Some(catalog.get(oid)),
-        _ => None,
-    };
-    let all = one.is_none().then(|| catalog.walk()).into_iter().flatten();
-    let wanted = all.chain(one.flatten());
     let mut referenced = None;
-    for object in wanted.filter(|object| asked.takes(object.oid(), object.name())) {
+    for object in asked.objects(&catalog) {
         if !in_database(&catalog, object.namespace().1, cx) {
             continue;
         }
-        let entry = match &**object {
+        let entry = match object {
             CatalogObject::Table(t) => Class {
                 oid: t.oid,
                 name: &t.name,
@@ -403,11 +395,11 @@ pub(super) fn attributes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: A
             }
         }
     }
-    let sequences: Vec<&SequenceDesc> = match asked {
-        Asked::Of(oid) => catalog.sequence(oid).into_iter().collect(),
-        _ => catalog.walk().filter_map(|object| catalog.sequence(object.oid())).collect(),
-    };
-    for sequence in sequences.into_iter().filter(|s| in_database(&catalog, s.schema, cx)) {
+    let sequences = asked.objects(&catalog).into_iter().filter_map(|object| match object {
+        CatalogObject::Sequence(sequence) => Some(sequence),
+        _ => None,
+    });
+    for sequence in sequences.filter(|s| in_database(&catalog, s.schema, cx)) {
         use types::oid::{BOOL, INT8};
         system_attributes(rel, sequence.oid, &catalog, &mut rows);
         for (i, (name, ty)) in [("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)].iter().enumerate() {
