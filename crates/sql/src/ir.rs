@@ -873,6 +873,9 @@ pub struct OnConflict {
     pub arbiter: Option<Oid>,
     /// The condition of the conflict target, over the table. It has chosen the index; its columns are read, to rights.
     pub condition: Option<Expr>,
+    /// Where the values of parameters in the condition decide: the unique indexes that may be meant, with their conditions. The first
+    /// is `arbiter`.
+    pub by_values: Vec<(Oid, Expr)>,
     /// DO UPDATE; `None` is DO NOTHING.
     pub update: Option<ConflictUpdate>,
 }

@@ -11,21 +11,41 @@ const ACTIONS: [&str; 5] = ["NO ACTION", "RESTRICT", "CASCADE", "SET NULL", "SET
 /// The tables of [`tables`], parents first.
 pub const TABLES: [&str; 3] = ["p", "q", "r"];
 
+/// Types of a key and of a column that points to it.
+const KEYS: [(&str, &str); 14] = [
+    ("int", "int"),
+    ("int", "int"),
+    ("int", "smallint"),
+    ("int", "bigint"),
+    ("bigint", "int"),
+    ("numeric", "int"),
+    ("numeric", "bigint"),
+    ("numeric(6,2)", "smallint"),
+    ("numeric", "numeric(5,1)"),
+    ("float8", "int"),
+    ("float8", "numeric"),
+    ("float8", "float4"),
+    ("float4", "float8"),
+    ("float4", "int"),
+];
+
 /// Statements that make the tables and give them some rows.
 pub fn tables(random: &mut Random) -> Vec<String> {
+    let [(id, pid), (a, pa)] = [0; 2].map(|_| KEYS[random.below(KEYS.len() as u64) as usize]);
     let mut action = || format!("ON DELETE {} ON UPDATE {}", random.pick(&ACTIONS), random.pick(&ACTIONS));
     let (first, second, third) = (action(), action(), action());
     vec![
-        "CREATE TABLE p (id int PRIMARY KEY, a int UNIQUE, b varchar(4), c numeric(5,2) CHECK (c <> 0), \
-         d text NOT NULL DEFAULT 'd', UNIQUE (b, c))"
-            .to_owned(),
         format!(
-            "CREATE TABLE q (id serial PRIMARY KEY, pid int DEFAULT 1 REFERENCES p {first}, \
+            "CREATE TABLE p (id {id} PRIMARY KEY, a {a} UNIQUE, b varchar(4), c numeric(5,2) CHECK (c <> 0), \
+             d text NOT NULL DEFAULT 'd', UNIQUE (b, c))"
+        ),
+        format!(
+            "CREATE TABLE q (id serial PRIMARY KEY, pid {pid} DEFAULT 1 REFERENCES p {first}, \
              a smallint, b char(3), t timestamp, CONSTRAINT small CHECK (a < 50 OR b = 'big'), UNIQUE (pid, a))"
         ),
         format!(
             "CREATE TABLE r (id int PRIMARY KEY, parent int REFERENCES r {second}, \
-             pa int DEFAULT 2 REFERENCES p (a) {third}, n numeric(4,1) NOT NULL)"
+             pa {pa} DEFAULT 2 REFERENCES p (a) {third}, n numeric(4,1) NOT NULL)"
         ),
         "CREATE UNIQUE INDEX q_b ON q (b, t)".to_owned(),
         "INSERT INTO p SELECT i, i, 'b' || i, i, 'x' FROM generate_series(1, 6) AS i".to_owned(),
@@ -74,6 +94,7 @@ impl Writer<'_> {
             return self.pick(&["NULL", "DEFAULT", "NULL"]).to_owned();
         }
         match column {
+            "pid" | "pa" | "p.a" if self.below(8) == 0 => self.pick(&["1.5", "2.0", "0.1", "7.5"]).to_owned(),
             "id" | "pid" | "parent" | "pa" | "p.a" => (1 + number).to_string(),
             "a" => self.pick(&["1", "2", "3", "20", "60", "(SELECT 40000)", "12.4", "'7'"]).to_owned(),
             "p.b" => self.pick(&["'b1'", "'b2'", "'long'", "(SELECT 'longer')", "'ab  '", "'abcd   '", "7"]).to_owned(),
@@ -177,7 +198,11 @@ impl Writer<'_> {
         let id = self.id();
         let count = if table == "r" { 4 } else { 5 };
         let (column, kind) = Self::columns(table)[self.below(count) as usize];
-        let value = self.value(kind);
+        let mut value = self.value(kind);
+        if column == "id" && value == "DEFAULT" {
+            // Which row gets which number is free.
+            value = "NULL".to_owned();
+        }
         let returning = self.returning("x");
         match self.below(7) {
             0 => {

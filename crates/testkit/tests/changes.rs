@@ -81,9 +81,10 @@ fn comparable(mut reply: Reply) -> Reply {
             Event::Error(fields) if fields.code == "23503" => {
                 *fields = Fields { code: "23503".to_owned(), ..Fields::default() }
             }
-            Event::Error(fields)
-                if fields.detail.as_ref().is_some_and(|d| d.starts_with("Failing row") || d.starts_with("Key (")) =>
-            {
+            Event::Error(fields) if fields.detail.as_ref().is_some_and(|d| d.starts_with("Failing row")) => {
+                fields.detail = None;
+            }
+            Event::Error(fields) if fields.detail.as_ref().is_some_and(|d| d.starts_with("Key (")) => {
                 fields.detail = fields
                     .detail
                     .take()

@@ -78,6 +78,15 @@ pub(super) fn is_binary_coercible(from: Oid, to: Oid) -> bool {
     functions::cast(from, to).is_some_and(|c| c.function.is_none() && c.context == CastContext::Implicit)
 }
 
+/// The function of the cast from one type to another, if it has one.
+pub(super) fn cast_between(from: Oid, to: Oid) -> Option<Option<&'static Function>> {
+    match pathway(from, to, CastContext::Explicit)? {
+        Pathway::Relabel => Some(None),
+        Pathway::Function(entry) => cast_function(entry).map(Some),
+        Pathway::Elements | Pathway::InOut => None,
+    }
+}
+
 /// `find_coercion_pathway`
 pub(super) fn pathway(from: Oid, to: Oid, context: CastContext) -> Option<Pathway> {
     let (from, to) = (base_of(from), base_of(to));

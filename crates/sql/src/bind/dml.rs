@@ -100,6 +100,16 @@ impl Assigned<'_> {
 enum Source<'a> {
     Node(&'a Node),
     Column(&'a SubLink, usize, usize),
+    /// A field of a row with stars; `None` is DEFAULT.
+    Field(Option<Located>),
+}
+
+/// The source of a multiple assignment, which the parser may hang on its first column only.
+#[derive(Default)]
+struct SharedSource<'a> {
+    node: Option<&'a Node>,
+    /// Its fields, if it is a row with stars.
+    fields: Vec<Option<Located>>,
 }
 
 impl<'a> Binder<'a, '_> {
@@ -614,12 +624,13 @@ impl<'a> Binder<'a, '_> {
                 .error(SqlState::SYNTAX_ERROR, message, clause.location)
                 .hint("For example, ON CONFLICT (column_name)."));
         }
+        let mut by_values = Vec::new();
         let (arbiter, condition) = match clause.infer.as_deref() {
             None => (None, None),
             Some(infer) => match infer.conname.as_deref() {
                 Some(name) => (Some(constraint_index(name, &written.table.desc)?), None),
                 None => {
-                    let (index, condition) = self.inferred_index(infer, rels, written)?;
+                    let (index, condition) = self.inferred_index(infer, rels, written, &mut by_values)?;
                     (Some(index), condition)
                 }
             },
@@ -635,7 +646,7 @@ impl<'a> Binder<'a, '_> {
                 Some(ConflictUpdate { set, filter })
             }
         };
-        Ok(Some(OnConflict { arbiter, condition, update }))
+        Ok(Some(OnConflict { arbiter, condition, by_values, update }))
     }
 
     /// A deferrable unique index does not know a duplicate when it sees one. The statement can be described, but not run.
@@ -652,12 +663,14 @@ impl<'a> Binder<'a, '_> {
         });
     }
 
-    /// The unique index over exactly the columns and expressions of a conflict target, and the target's condition.
+    /// The unique index over exactly the columns and expressions of a conflict target, and the target's condition. If that cannot
+    /// be told before parameters have values, those that may be meant go to `by_values`.
     fn inferred_index(
         &mut self,
         infer: &'a InferClause,
         rels: &[Rel],
         written: &Written,
+        by_values: &mut Vec<(base::Oid, Expr)>,
     ) -> Result<(base::Oid, Option<Expr>)> {
         let (table, at) = (Arc::clone(&written.table), infer.location);
         let mut wanted: Vec<i16> = Vec::with_capacity(infer.indexElems.len());
@@ -690,23 +703,30 @@ impl<'a> Binder<'a, '_> {
         let condition = self.condition(infer.whereClause.as_ref(), Place::IndexPredicate, "WHERE")?;
         let condition = condition.map(super::erase::erased);
         self.scope().items.clear();
-        let matches = |number: usize| {
+        let predicate = |number: usize| table.code(number).flatten().and_then(|code| code.predicate.as_ref());
+        let is_over = |number: usize| {
             let index = &table.indexes[number];
             let Some(code) = table.code(number) else { return false };
             let expressions = code.map(|c| c.expressions.as_slice()).unwrap_or_default();
-            let predicate = code.and_then(|c| c.predicate.as_ref());
             index.unique
                 && index.keys.iter().all(|k| k.column == 0 || wanted.contains(&k.column))
                 && wanted.iter().all(|w| index.keys.iter().any(|k| k.column == *w))
                 && expressions.iter().all(|e| computed.iter().any(|c| same(c, e)))
                 && computed.iter().all(|c| expressions.iter().any(|e| same(c, e)))
-                && predicate.is_none_or(|p| crate::plan::implies(condition.as_ref(), p))
         };
         // An index without a condition of its own is to be preferred: it finds all conflicts.
         let mut numbers: Vec<usize> = (0..table.indexes.len()).collect();
         numbers.sort_by_key(|&n| table.indexes[n].predicate.is_some());
-        if let Some(number) = numbers.into_iter().find(|&n| matches(n)) {
+        numbers.retain(|&n| is_over(n));
+        let is_implied = |n: &&usize| predicate(**n).is_none_or(|p| crate::plan::implies(condition.as_ref(), p));
+        if let Some(&number) = numbers.iter().find(is_implied) {
             return Ok((table.indexes[number].oid, condition));
+        }
+        if condition.as_ref().is_some_and(super::visit::has_params) {
+            by_values.extend(numbers.iter().filter_map(|&n| Some((table.indexes[n].oid, predicate(n)?.clone()))));
+        }
+        if let Some((first, _)) = by_values.first() {
+            return Ok((*first, condition));
         }
         // PostgreSQL looks for the index when it plans: the statement can be described, but not run.
         let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
@@ -719,8 +739,7 @@ impl<'a> Binder<'a, '_> {
         let desc = &written.table.desc;
         let mut set: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
         let mut parts: Vec<usize> = Vec::new();
-        // The parser may hang the source of a multiple assignment on its first column only.
-        let mut shared: Option<&'a Node> = None;
+        let mut shared = SharedSource::default();
         for node in list.iter().flatten() {
             let Node::ResTarget(target) = node else { continue };
             let Some(value) = &target.val else { continue };
@@ -729,6 +748,7 @@ impl<'a> Binder<'a, '_> {
                 Source::Node(Node::SetToDefault(_)) => Ok(None),
                 Source::Node(node) => b.expr(node).map(Some),
                 Source::Column(link, column, of) => b.sublink_column(link, column, of).map(Some),
+                Source::Field(value) => Ok(value),
             })?;
             self.refuse_system_target(target, written)?;
             let column = self.assignment_target(target, written)?;
@@ -771,15 +791,19 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// What one column of an assignment gets.
-    fn assignment_source(&self, value: &'a Node, shared: &mut Option<&'a Node>) -> Result<Source<'a>> {
+    fn assignment_source(&mut self, value: &'a Node, shared: &mut SharedSource<'a>) -> Result<Source<'a>> {
         let Node::MultiAssignRef(part) = value else { return Ok(Source::Node(value)) };
         if let Some(source) = &part.source {
-            *shared = Some(source);
+            shared.node = Some(source);
+            shared.fields = match source {
+                Node::RowExpr(row) => self.fields_with_stars(row)?,
+                _ => Vec::new(),
+            };
         }
         let column = usize::try_from(part.colno - 1).unwrap_or(0);
         let width = usize::try_from(part.ncolumns).unwrap_or(0);
-        match shared {
-            Some(Node::RowExpr(row)) => self.row_part(row, column, width).map(Source::Node),
+        match shared.node {
+            Some(Node::RowExpr(row)) => self.row_part(row, &shared.fields, column, width),
             Some(Node::SubLink(link)) => Ok(Source::Column(link, column, width)),
             other => Err(self.unsupported(
                 "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
@@ -788,13 +812,45 @@ impl<'a> Binder<'a, '_> {
         }
     }
 
-    fn row_part(&self, row: &'a RowExpr, column: usize, width: usize) -> Result<&'a Node> {
-        if row.args.len() != width {
+    /// The fields of a row that has stars; none if it has no star.
+    fn fields_with_stars(&mut self, row: &'a RowExpr) -> Result<Vec<Option<Located>>> {
+        let is_star = |node: &Node| match node {
+            Node::ColumnRef(c) => matches!(c.fields.last(), Some(Some(Node::A_Star(_)))),
+            Node::A_Indirection(i) => matches!(i.indirection.last(), Some(Some(Node::A_Star(_)))),
+            _ => false,
+        };
+        if !row.args.iter().flatten().any(is_star) {
+            return Ok(Vec::new());
+        }
+        self.at_place(Place::UpdateSource, |b| {
+            let mut fields = Vec::new();
+            for node in row.args.iter().flatten() {
+                if let Node::SetToDefault(_) = node {
+                    fields.push(None);
+                } else if let Some(columns) = b.star(node)? {
+                    fields.extend(columns.into_iter().map(|(_, expr)| Some(Located { expr, at: location(node) })));
+                } else {
+                    fields.push(Some(b.expr(node)?));
+                }
+            }
+            Ok(fields)
+        })
+    }
+
+    fn row_part(
+        &self,
+        row: &'a RowExpr,
+        fields: &[Option<Located>],
+        column: usize,
+        width: usize,
+    ) -> Result<Source<'a>> {
+        if width != if fields.is_empty() { row.args.len() } else { fields.len() } {
             let message = "number of columns does not match number of values";
             return Err(self.error(SqlState::SYNTAX_ERROR, message, row.location));
         }
-        match row.args.get(column) {
-            Some(Some(node)) => Ok(node),
+        match (fields.get(column), row.args.get(column)) {
+            (Some(field), _) => Ok(Source::Field(field.clone())),
+            (None, Some(Some(node))) => Ok(Source::Node(node)),
             _ => Err(Error::internal("a row without one of its fields")),
         }
     }

@@ -230,10 +230,9 @@ pub(super) fn within(value: Expr, expr: Expr) -> Result<Expr> {
 /// A type's name: with its schema unless the search path finds it without.
 fn shown_name(cx: &BindContext<'_>, desc: &TypeDesc) -> String {
     let path = cx.path_outside.as_ref().unwrap_or(&cx.identity.search_path);
-    let found = path.iter().find_map(|&schema| cx.catalog.type_named(schema, &desc.name));
     let name = types::format_type(desc.oid, -1);
     match cx.catalog.get(desc.schema) {
-        Some(schema) if found.is_none_or(|f| f.oid != desc.oid) => {
+        Some(schema) if !super::types::is_visible(&cx.catalog, path, &desc.name, desc.oid) => {
             format!("{}.{name}", crate::ddl::quote_name(schema.name()))
         }
         _ => name,

@@ -158,6 +158,10 @@ impl<'a> Binder<'a, '_> {
         if !token.starts_with(|c: char| c.is_ascii_digit() || c == '.') || !(with_base || token.contains('_')) {
             return Ok(());
         }
+        // The number by itself, and the name that follows it.
+        let number = token.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(token.len());
+        let end = token[number..].find('.').map_or(token.len(), |dot| number + dot);
+        let token = &token[..end];
         let message = format!("trailing junk after numeric literal at or near \"{token}\"");
         Err(self.error(SqlState::SYNTAX_ERROR, message, at))
     }
@@ -597,10 +601,8 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn row(&mut self, list: &'a [Option<Node>], at: i32) -> Result<Located> {
         let mut fields = Vec::with_capacity(list.len());
         for node in list.iter().flatten() {
-            if let Node::ColumnRef(c) = node
-                && matches!(c.fields.last(), Some(Some(Node::A_Star(_))))
-            {
-                fields.extend(self.expand_star(c)?.into_iter().map(|(_, expr)| expr));
+            if let Some(columns) = self.star(node)? {
+                fields.extend(columns.into_iter().map(|(_, expr)| expr));
                 continue;
             }
             let mut value = self.expr(node)?;

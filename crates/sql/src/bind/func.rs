@@ -198,7 +198,7 @@ impl<'a> Binder<'a, '_> {
         if !call.agg_order.is_empty() || call.agg_distinct || call.over.is_some() || call.agg_filter.is_some() {
             return false;
         }
-        let Some(info) = type_names::look_up(&[name]).filter(|t| t.name == name) else { return false };
+        let Some(info) = type_names::look_up(&[name], None).filter(|t| t.name == name) else { return false };
         if from == oid::UNKNOWN {
             // A literal is read as that type; a parameter without a type is one for overload resolution.
             return matches!(argument, Expr::Const(..)) || category(info.oid) == 'S';
@@ -345,7 +345,7 @@ impl<'a> Binder<'a, '_> {
     fn cast_call_form(&mut self, call: &FuncCall, args: Vec<Located>) -> Result<Located> {
         let name = self.function_name(call)?;
         let at = call.location;
-        let (Some(info), Some(value)) = (type_names::look_up(&[name]), args.into_iter().next()) else {
+        let (Some(info), Some(value)) = (type_names::look_up(&[name], None), args.into_iter().next()) else {
             return Err(base::Error::internal("a cast without a type"));
         };
         let from = value.expr.ty().oid;
@@ -477,6 +477,10 @@ impl<'a> Binder<'a, '_> {
             return Err(self.error(SqlState::GROUPING_ERROR, message, arg.at));
         }
         let declared: Vec<Oid> = (0..args.len()).map(|i| found.arg(i)).collect();
+        let written: Vec<Expr> = match call.agg_distinct && !call.agg_order.is_empty() {
+            true => args.iter().map(|arg| arg.expr.clone()).collect(),
+            false => Vec::new(),
+        };
         let (args, ty) = self.coerce_arguments(args, &declared, aggregate.ret, None, aggregate.name)?;
         let filter = match &call.agg_filter {
             Some(node) => Some(self.at_place(Place::Filter, |b| {
@@ -485,7 +489,7 @@ impl<'a> Binder<'a, '_> {
             })?),
             None => None,
         };
-        let order_by = self.aggregate_order(call, &args)?;
+        let order_by = self.aggregate_order(call, &args, &written)?;
         if call.agg_distinct {
             self.check_distinct_aggregate(call, &args, &order_by)?;
         }
@@ -517,7 +521,13 @@ impl<'a> Binder<'a, '_> {
         Ok(Expr::Agg { level, index: number, ty })
     }
 
-    fn aggregate_order(&mut self, call: &'a FuncCall, args: &[Expr]) -> Result<Vec<(Expr, bool, bool)>> {
+    /// The keys of ORDER BY in an aggregate call. One that is an argument as it was `written` is the argument, with its implicit cast.
+    fn aggregate_order(
+        &mut self,
+        call: &'a FuncCall,
+        args: &[Expr],
+        written: &[Expr],
+    ) -> Result<Vec<(Expr, bool, bool)>> {
         let mut keys = Vec::with_capacity(call.agg_order.len());
         for node in call.agg_order.iter().flatten() {
             let Node::SortBy(sort) = node else { continue };
@@ -525,7 +535,9 @@ impl<'a> Binder<'a, '_> {
             let value = self.expr(node)?;
             let value = self.resolve_unknown(value)?;
             // An untyped literal among the arguments has got its type there.
-            let expr = args.iter().find(|a| super::equal::same(a, &value.expr)).cloned().unwrap_or(value.expr);
+            let as_written = || written.iter().position(|arg| super::equal::same(arg, &value.expr));
+            let place = args.iter().position(|arg| super::equal::same(arg, &value.expr)).or_else(as_written);
+            let expr = place.map(|at| args[at].clone()).unwrap_or(value.expr);
             let (descending, nulls_first) = self.sort_direction(sort)?;
             self.check_sortable(&expr, value.at)?;
             keys.push((expr, descending, nulls_first));

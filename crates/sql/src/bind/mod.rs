@@ -19,6 +19,7 @@ mod func;
 mod group;
 mod grouping;
 mod json_rows;
+mod key_types;
 mod merge;
 mod node;
 mod notes;
@@ -53,6 +54,7 @@ pub(crate) use simplify::simplified;
 pub(crate) use equal::{same, same_result};
 pub(crate) use group::window_parts;
 pub(crate) use json_rows::field_name;
+pub(crate) use key_types::{KeyComparison, key_comparison, key_operators};
 pub(crate) use view::{is_barrier, runs_as_invoker};
 
 use std::cell::{Cell, RefCell};
@@ -63,7 +65,7 @@ use base::{Error, Oid, Result, SqlState};
 use engine_api::{Catalog, Expression, TableDesc, TableLockMode};
 use rupg_sql::nodes::{Node, RangeVar, TypeName};
 
-use crate::functions::{CastContext, EvalContext, Identity, Operator};
+use crate::functions::{CastContext, EvalContext, Function, Identity, Operator};
 use crate::ir::{self, Column, Expr, Ty};
 
 /// A column of a result.
@@ -593,6 +595,16 @@ pub fn visit_columns(expr: &Expr, f: &mut dyn FnMut(&Column)) {
 /// The `=` operator for two types, after implicit casts.
 pub fn equality_operator(left: Oid, right: Oid) -> Option<&'static Operator> {
     resolve::binary_operator("=", left, right).ok()
+}
+
+/// The cast that makes a value of one type one of another: a function, or none where the value stays as it is.
+pub(crate) fn cast_between(from: Oid, to: Oid) -> Option<Option<&'static Function>> {
+    coerce::cast_between(from, to)
+}
+
+/// Whether a search path leads to a type by its name alone.
+pub(crate) fn is_type_visible(catalog: &Catalog, path: &[Oid], name: &str, oid: Oid) -> bool {
+    types::is_visible(catalog, path, name, oid)
 }
 
 /// Whether a cast exists in a context.

@@ -60,11 +60,8 @@ impl<'a, 'c> Binder<'a, 'c> {
         }
         let names = strings(&name.names);
         let known = Some((&*self.cx.catalog, &self.cx.identity));
-        let found = match super::types::look_up(&names) {
-            Some(_) => None,
-            None => super::types::look_up_made(&names, known),
-        };
-        if let Some(info) = found {
+        let found = super::types::look_up(&names, known);
+        if let Some(info) = found.filter(|info| info.oid.0 >= user::FIRST_OID) {
             let reference = match name.arrayBounds.is_empty() || info.is_array() {
                 true => Reference::Type(info.oid),
                 false => Reference::ElementOf(info.array),

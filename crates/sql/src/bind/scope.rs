@@ -343,6 +343,16 @@ impl<'a> Binder<'a, '_> {
         if matching.next().is_some() {
             return Err(self.ambiguous_column(name, location));
         }
+        if self.place() == Place::Generated
+            && let Expr::Column(column) = &item.columns[first].expr
+            && let RelKind::Table(info) = &self.scopes[index].rels[column.rel].kind
+            && info.desc.columns.get(column.column).is_some_and(|column| column.generated.is_some())
+        {
+            let message = format!("cannot use generated column \"{name}\" in column generation expression");
+            return Err(self
+                .error(SqlState::INVALID_OBJECT_DEFINITION, message, location)
+                .detail("A generated column cannot reference another generated column."));
+        }
         Ok(Some(ColumnOf::Own(first)))
     }
 

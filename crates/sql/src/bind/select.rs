@@ -203,7 +203,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The columns of `*`, `t.*` or `(t).*`; `None` if the target is something else.
-    fn star(&mut self, node: &'a Node) -> Result<Option<Vec<(String, Expr)>>> {
+    pub(super) fn star(&mut self, node: &'a Node) -> Result<Option<Vec<(String, Expr)>>> {
         match node {
             Node::ColumnRef(c) if matches!(c.fields.last(), Some(Some(Node::A_Star(_)))) => {
                 self.expand_star(c).map(Some)

@@ -1,12 +1,13 @@
 //! Type names: what `varchar(20)[]` in a statement means.
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::Catalog;
+use engine_api::{Catalog, oids};
 use rupg_sql::nodes::{Node, TypeName};
 use types::{TypeInfo, array_of, oid, type_info, type_named};
 
 use super::ColumnType;
 use super::node::{integer_constant, strings};
+use crate::ddl::temporary::is_temporary;
 use crate::functions::Identity;
 use crate::ir::Ty;
 
@@ -52,7 +53,7 @@ pub(super) fn resolve(name: &TypeName, sql: &str, types: Known<'_>) -> Result<Ty
             .map(|_| Ty { oid, typmod: name.typemod })
             .ok_or_else(|| Error::internal("a type name without a name"));
     }
-    let info = look_up(&names).or_else(|| look_up_made(&names, types));
+    let info = look_up(&names, types);
     let info = info.ok_or_else(|| does_not_exist(&names, name, sql))?;
     let typmod = modifier(info, &name.typmods).map_err(|e| e.at_byte(sql, name.location))?;
     if name.arrayBounds.is_empty() {
@@ -68,31 +69,54 @@ pub(super) fn resolve(name: &TypeName, sql: &str, types: Known<'_>) -> Result<Ty
     Ok(Ty { oid, typmod })
 }
 
-/// A type by its possibly qualified name. The names that SQL has beside the catalog's are the parser's business.
-pub(super) fn look_up(names: &[&str]) -> Option<&'static TypeInfo> {
-    match names {
-        [name] | ["pg_catalog", name] | [_, "pg_catalog", name] => type_named(name),
-        _ => None,
-    }
-}
-
 /// Where types that statements made are looked up: the catalog, and who looks. Without it there are none.
 pub(crate) type Known<'a> = Option<(&'a Catalog, &'a Identity)>;
 
-/// A type that a statement made, by its possibly qualified name.
-pub(super) fn look_up_made(names: &[&str], types: Known<'_>) -> Option<&'static TypeInfo> {
-    let (catalog, identity) = types?;
-    let (schemas, name) = match names {
-        [name] => (identity.search_path.clone(), *name),
-        [schema, name] | [_, schema, name] => (vec![catalog.schema(identity.database_oid, schema)?.oid], *name),
+/// A type by its possibly qualified name: without a schema the first of that name on the search path. The names that SQL has beside the
+/// catalog's are the parser's business.
+pub(super) fn look_up(names: &[&str], types: Known<'_>) -> Option<&'static TypeInfo> {
+    let (schema, name) = match names {
+        [name] => (None, *name),
+        [schema, name] | [_, schema, name] => (Some(*schema), *name),
         _ => return None,
     };
-    let named = |name: &str| schemas.iter().find_map(|&schema| catalog.type_named(schema, name));
-    match named(name) {
-        Some(found) => type_info(found.oid),
-        // Arrays have names too.
-        None => name.strip_prefix('_').and_then(named).and_then(|element| type_info(element.array)),
+    let built_in = [oids::SCHEMA_PG_CATALOG];
+    let Some((catalog, identity)) = types else {
+        return if matches!(schema, None | Some("pg_catalog")) { type_named(name) } else { None };
+    };
+    let path = identity.search_path.iter();
+    match schema {
+        None => first_named(catalog, path, name),
+        Some("pg_catalog") => first_named(catalog, built_in.iter(), name),
+        Some("pg_temp") => first_named(catalog, path.filter(|schema| is_temporary(catalog, **schema)), name),
+        Some(schema) => first_named(catalog, [catalog.schema(identity.database_oid, schema)?.oid].iter(), name),
     }
+}
+
+/// The first type of a name along some schemas.
+fn first_named<'a>(
+    catalog: &Catalog,
+    mut schemas: impl Iterator<Item = &'a Oid>,
+    name: &str,
+) -> Option<&'static TypeInfo> {
+    schemas.find_map(|&schema| {
+        if schema == oids::SCHEMA_PG_CATALOG
+            && let Some(built_in) = type_named(name)
+        {
+            return Some(built_in);
+        }
+        let named = |name: &str| catalog.type_named(schema, name);
+        match named(name) {
+            Some(found) => type_info(found.oid),
+            // Arrays have names too.
+            None => name.strip_prefix('_').and_then(named).and_then(|element| type_info(element.array)),
+        }
+    })
+}
+
+/// Whether a search path leads to a type by its name alone.
+pub(crate) fn is_visible(catalog: &Catalog, path: &[Oid], name: &str, oid: Oid) -> bool {
+    first_named(catalog, path.iter(), name).is_some_and(|found| found.oid == oid)
 }
 
 fn does_not_exist(names: &[&str], name: &TypeName, sql: &str) -> Error {

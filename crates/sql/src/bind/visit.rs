@@ -437,6 +437,12 @@ pub(super) fn calls_volatile(expr: &Expr) -> bool {
 }
 
 /// Whether an expression refers to columns of its own query level.
+pub(super) fn has_params(expr: &Expr) -> bool {
+    let mut found = false;
+    walk(expr, 0, &mut |e, _| found |= matches!(e, Expr::Param(..)));
+    found
+}
+
 pub(super) fn has_columns(expr: &Expr) -> bool {
     let mut found = false;
     walk(expr, 0, &mut |e, depth| match e {

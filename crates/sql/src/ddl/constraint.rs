@@ -10,6 +10,7 @@ use rupg_sql::nodes::{ConstrType, Constraint};
 use super::Cx;
 use super::names::{constraint_names, free_constraint_name, free_relation_name, parenthesised_after, quote, strings};
 use super::storage;
+use crate::bind::{self, KeyComparison};
 use crate::privileges::shown;
 use crate::system_column;
 
@@ -527,13 +528,6 @@ pub(super) fn require_comparable(
                 cx.session.shown_type(to.type_oid, -1)
             )));
         }
-        if !cx.session.stored_alike(from.type_oid, to.type_oid) {
-            return Err(Error::unsupported(format!(
-                "foreign keys between {} and {} are not supported",
-                types::format_type(from.type_oid, -1),
-                types::format_type(to.type_oid, -1)
-            )));
-        }
     }
     Ok(())
 }
@@ -696,10 +690,20 @@ async fn validate_foreign_key(
 ) -> Result<()> {
     let catalog = cx.catalog();
     let column = |t: &TableDesc, n: i16| quote(&t.columns[n as usize - 1].name);
+    let ty = |t: &TableDesc, n: i16| types::user::base_type(t.columns[n as usize - 1].type_oid, -1).0;
     let on: Vec<String> = columns
         .iter()
         .zip(targets)
-        .map(|(&a, &b)| format!("a.{} = b.{}", column(table, a), column(referenced, b)))
+        .map(|(&a, &b)| {
+            let (foreign, key) = (ty(table, a), ty(referenced, b));
+            let cast = match bind::key_comparison(foreign, key) {
+                Some(KeyComparison::As(input)) => {
+                    format!("::pg_catalog.{}", types::type_info(input).map_or("", |t| t.name))
+                }
+                _ => String::new(),
+            };
+            format!("a.{}{cast} = b.{}", column(table, a), column(referenced, b))
+        })
         .collect();
     let present: Vec<String> = columns.iter().map(|&a| format!("a.{} IS NOT NULL", column(table, a))).collect();
     let shown: Vec<String> = columns.iter().map(|&a| format!("a.{}", column(table, a))).collect();

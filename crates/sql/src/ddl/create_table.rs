@@ -349,10 +349,10 @@ pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, places: &[(i16
     for column in table.live_columns() {
         let Some(text) = &column.generated else { continue };
         let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
-        let used = cx.session.columns_computed_from(Computed::Generated, text, ty, &column.name, table);
+        let looked = cx.session.columns_computed_from(Computed::Generated, text, ty, &column.name, table);
         let place = places.iter().find(|(number, _)| *number == column.number);
         let part = place.and_then(|(_, at)| cx.sql.get(*at..));
-        let used = used.map_err(|e| cx.place(e, part.unwrap_or_default(), part.is_some()))?;
+        looked.map_err(|e| cx.place(e, part.unwrap_or_default(), part.is_some()))?;
         let bound = cx
             .session
             .bind_stored(|binder| bind::bind_computed(Computed::Generated, text, ty, &column.name, table, binder))?;
@@ -360,18 +360,6 @@ pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, places: &[(i16
             let message = "cannot use whole-row variable in column generation expression";
             return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message)
                 .detail("This would cause the generated column to depend on its own value."));
-        }
-        for number in used {
-            if table.columns[number as usize - 1].generated.is_some() {
-                return Err(Error::new(
-                    SqlState::INVALID_OBJECT_DEFINITION,
-                    format!(
-                        "cannot use generated column \"{}\" in column generation expression",
-                        table.columns[number as usize - 1].name
-                    ),
-                )
-                .detail("A generated column cannot reference another generated column."));
-            }
         }
         if place.is_some() || column.number as usize == table.columns.len() {
             check_new_generated(cx, table, column, text, place.is_none())?;

@@ -6,6 +6,7 @@ use base::Oid;
 use engine_api::{AclItem, Catalog, CatalogObject};
 
 use super::role::each_role;
+use crate::bind;
 use crate::privileges::{self, owner_of};
 
 /// What an object is called in lists of dependents: with its schema unless it is found without.
@@ -15,9 +16,7 @@ fn described(catalog: &Catalog, path: &[Oid], object: &CatalogObject) -> String 
         CatalogObject::Table(_) | CatalogObject::Sequence(_) => {
             path.iter().find_map(|&schema| catalog.relation(schema, name)).map(|found| found.oid())
         }
-        CatalogObject::Type(_) => {
-            path.iter().find_map(|&schema| catalog.type_named(schema, name)).map(|found| found.oid)
-        }
+        CatalogObject::Type(desc) => bind::is_type_visible(catalog, path, &desc.name, desc.oid).then_some(desc.oid),
         object => Some(object.oid()),
     };
     let shown = match catalog.get(schema).filter(|_| found != Some(object.oid())) {

@@ -10,6 +10,7 @@ use rupg_sql::nodes::{DropBehavior, DropStmt, Node, ObjectType, RangeVar};
 use super::doomed::{Doomed, doomed, end_of};
 use super::names::{display, quote, shown, strings};
 use super::{Cx, default_privileges};
+use crate::bind;
 use crate::system::depend::{CLASS, CONSTRAINT, End};
 
 pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'static str> {
@@ -196,13 +197,12 @@ pub(super) fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
         Some(CatalogObject::Sequence(s)) => format!("sequence {}", shown(catalog, path, s.schema, &s.name)),
         Some(CatalogObject::Schema(s)) => format!("schema {}", s.name),
         Some(CatalogObject::Extension(e)) => format!("extension {}", e.name),
-        Some(CatalogObject::Type(t)) => {
-            let found = path.iter().find(|&&s| catalog.type_named(s, &t.name).is_some());
-            match catalog.get(t.schema) {
-                Some(schema) if found != Some(&t.schema) => format!("type {}.{}", quote(schema.name()), quote(&t.name)),
-                _ => format!("type {}", quote(&t.name)),
+        Some(CatalogObject::Type(t)) => match catalog.get(t.schema) {
+            Some(schema) if !bind::is_type_visible(catalog, path, &t.name, t.oid) => {
+                format!("type {}.{}", quote(schema.name()), quote(&t.name))
             }
-        }
+            _ => format!("type {}", quote(&t.name)),
+        },
         Some(other) => other.name().to_string(),
         None => oid.to_string(),
     }

@@ -13,7 +13,7 @@ use rupg_sql::nodes::{
 use super::Cx;
 use super::names::strings;
 use super::role::{denied, require_member};
-use crate::privileges;
+use crate::{bind, privileges};
 
 /// Refuses what the current role may not do.
 ///
@@ -163,9 +163,8 @@ pub(super) fn own_type(cx: &mut Cx<'_>, desc: &TypeDesc) -> Result<()> {
 fn shown_type(cx: &mut Cx<'_>, desc: &TypeDesc) -> String {
     let catalog = cx.catalog();
     let path = cx.session.search_path(&catalog);
-    let found = path.iter().find_map(|&schema| catalog.type_named(schema, &desc.name)).map(|ty| ty.oid);
     let name = super::quote_name(&desc.name);
-    match catalog.get(desc.schema).filter(|_| found != Some(desc.oid)) {
+    match catalog.get(desc.schema).filter(|_| !bind::is_type_visible(&catalog, &path, &desc.name, desc.oid)) {
         Some(schema) => format!("{}.{name}", super::quote_name(schema.name())),
         None => name,
     }

@@ -46,7 +46,13 @@ impl Cx<'_> {
             }
             None => self.session.search_path(&catalog),
         };
-        Ok(schemas.into_iter().find_map(|schema| catalog.type_named(schema, relname).cloned()))
+        // A built-in type of the name hides those behind it.
+        let built_in = types::type_named(relname).is_some();
+        let first = |schema: &Oid| {
+            (built_in && *schema == oids::SCHEMA_PG_CATALOG) || catalog.type_named(*schema, relname).is_some()
+        };
+        let found = schemas.into_iter().find(first);
+        Ok(found.and_then(|schema| catalog.type_named(schema, relname).cloned()))
     }
 
     /// A type that is to change, locked.

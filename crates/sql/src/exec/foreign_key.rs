@@ -198,7 +198,11 @@ impl Constraints {
             let key = &target.references[*key];
             let child = &target.table.info.desc;
             if needs_parent(key, child, values, cx.run.eval)? {
-                match lock_parent(key, values, &mut self.search, cx.run.txn)? {
+                let found = match key.as_held(values, cx.run.eval)? {
+                    Some(held) => lock_parent(key, &held, &mut self.search, cx.run.txn)?,
+                    None => Step::Ready(false),
+                };
+                match found {
                     Step::Ready(true) => {}
                     Step::Ready(false) => return Err(not_present(key, child, values, cx.run.eval)),
                     Step::Wait(wait) => return Ok(Next::Wait(wait)),
@@ -307,7 +311,7 @@ pub(crate) struct ParentSearch {
     rows: RowBatch,
 }
 
-/// Locks the row that a key points to; `false` if there is none. To be called again after a wait: a row that was waited for and
+/// Locks the row that a key, held as its parent's ([`ReferencingKey::as_held`]), points to; `false` if there is none. To be called again after a wait: a row that was waited for and
 /// is deleted is gone, even if another has its key by then, as on PostgreSQL.
 pub(crate) fn lock_parent(
     key: &ReferencingKey,

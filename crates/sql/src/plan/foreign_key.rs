@@ -1,6 +1,7 @@
 //! Foreign keys in plans: the keys of a table that point to others, those that others point to, and the queries that
 //! follow a change of a row that is pointed to. PostgreSQL does the same with queries of its RI triggers.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use base::{Error, Oid, Result};
@@ -9,8 +10,8 @@ use types::{Datum, oid};
 
 use super::node::{KeyColumn, PlannedTable};
 use super::{Plan, PlannerStats};
-use crate::bind::{self, BindContext};
-use crate::functions::{self, EvalContext};
+use crate::bind::{self, BindContext, KeyComparison, key_comparison};
+use crate::functions::{self, EvalContext, Function, Operator};
 use crate::ir::{
     CastKind, Column, Delete, Expr, From, Locking, Query, Rel, RelColumn, RelKind, Statement, TableInfo, Target, Ty,
     Update,
@@ -32,6 +33,19 @@ pub(crate) struct ReferencingKey {
     pub index: Oid,
     /// For each column of the index: how it is encoded, and which of `columns` gives its value.
     pub key: Vec<(KeyColumn, usize)>,
+    /// How each of `columns` becomes a value of the parent's column; `None`: its values are held as those are.
+    pub as_held: Vec<Option<AsHeld>>,
+}
+
+/// How a value that points becomes one of the column that it points to, where the two are not held alike.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AsHeld {
+    /// `None`: as it is, under the other type's name.
+    cast: Option<&'static Function>,
+    to: Oid,
+    /// The operator that compares the values of the two types with each other. The value must then be equal to what it was made
+    /// of, and what cannot be cast is equal to nothing.
+    equal: Option<&'static Function>,
 }
 
 /// A key of this table that another table points to.
@@ -112,6 +126,10 @@ pub(crate) fn referencing(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc
     for constraint in &info.desc.constraints {
         let ConstraintKind::ForeignKey { table, columns, index, match_full, .. } = &constraint.kind else { continue };
         let parent = table_info(catalog, *table)?;
+        let pairs = constraint.columns.iter().zip(columns);
+        let as_held = pairs.map(|(&own, &its)| {
+            AsHeld::new(held(&info.desc, own as usize - 1).oid, held(&parent.desc, its as usize - 1).oid)
+        });
         keys.push(Arc::new(ReferencingKey {
             oid: constraint.oid,
             constraint: constraint.name.clone(),
@@ -119,6 +137,7 @@ pub(crate) fn referencing(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc
             columns: places(&constraint.columns),
             match_full: *match_full,
             key: index_key(&parent, *index, columns)?,
+            as_held: as_held.collect::<Result<_>>()?,
             parent: PlannedTable::new(&parent),
             index: *index,
         }));
@@ -161,6 +180,24 @@ pub(crate) fn referenced(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc<
         }
     }
     Ok(keys)
+}
+
+impl ReferencingKey {
+    /// The values of a key as the columns that they point to hold them; `None` if one has no value there.
+    ///
+    /// # Errors
+    /// Those of implicit casts (22003).
+    pub fn as_held<'v>(&self, values: &'v [Datum], eval: &dyn EvalContext) -> Result<Option<Cow<'v, [Datum]>>> {
+        if self.as_held.iter().all(Option::is_none) {
+            return Ok(Some(Cow::Borrowed(values)));
+        }
+        let one = |(value, as_held): (&Datum, &Option<AsHeld>)| match as_held {
+            Some(as_held) => as_held.value(value, eval),
+            None => Ok(Some(value.clone())),
+        };
+        let held = values.iter().zip(&self.as_held).map(one).collect::<Result<Option<Vec<_>>>>()?;
+        Ok(held.map(Cow::Owned))
+    }
 }
 
 impl ReferencedKey {
@@ -320,25 +357,66 @@ fn relabel(expr: Expr, ty: Oid) -> Expr {
     Expr::Cast { arg: Box::new(expr), ty: Ty::of(ty), kind: CastKind::Relabel, explicit: false, location: -1 }
 }
 
+fn incomparable(foreign: Oid, key: Oid) -> Error {
+    let [foreign, key] = [foreign, key].map(|ty| oid::format_type(ty, -1));
+    Error::internal(format!("a foreign key from {foreign} to {key}"))
+}
+
+impl AsHeld {
+    fn new(foreign: Oid, key: Oid) -> Result<Option<AsHeld>> {
+        if stored_alike(foreign, key) {
+            return Ok(None);
+        }
+        let incomparable = || incomparable(foreign, key);
+        let cast = bind::cast_between(foreign, key).ok_or_else(incomparable)?;
+        let equal = match key_comparison(foreign, key).ok_or_else(incomparable)? {
+            KeyComparison::As(_) => None,
+            KeyComparison::Direct => Some(equality(key, foreign).ok_or_else(incomparable)?.1),
+        };
+        Ok(Some(AsHeld { cast, to: key, equal }))
+    }
+
+    /// The value of the column that is pointed to; `None` if it has none that is equal.
+    ///
+    /// # Errors
+    /// Those of an implicit cast (22003).
+    pub fn value(&self, value: &Datum, eval: &dyn EvalContext) -> Result<Option<Datum>> {
+        if value.is_null() {
+            return Ok(None);
+        }
+        let cast = match self.cast {
+            Some(function) => (function.eval)(eval, std::slice::from_ref(value)),
+            None => Ok(types::relabelled(value.clone(), self.to)),
+        };
+        let Some(equal) = self.equal else { return cast.map(Some) };
+        let Ok(cast) = cast else { return Ok(None) };
+        let same = (equal.eval)(eval, &[cast.clone(), value.clone()]);
+        Ok(matches!(same, Ok(Datum::Bool(true))).then_some(cast))
+    }
+}
+
 /// Whether an operator's operand takes what a column holds as it is.
 fn takes(operand: Oid, column: Oid) -> bool {
     stored_alike(column, operand) || (operand == oid::ANYARRAY && oid::element_of(column).is_some())
 }
 
-/// `left = right` for the column types of a foreign key.
-fn equal(left: Expr, right: Expr) -> Result<Expr> {
-    let (l, r) = (left.ty().oid, right.ty().oid);
-    let found = bind::equality_operator(l, r)
-        .filter(|o| takes(o.left, l) && takes(o.right, r))
-        .and_then(|o| functions::function(o.function, &[o.left, o.right]).map(|f| (o, f)));
-    let Some((operator, function)) = found else {
-        return Err(Error::unsupported(format!(
-            "foreign keys between {} and {} are not supported",
-            oid::format_type(l, -1),
-            oid::format_type(r, -1)
-        )));
+/// The operator `=` that takes what two columns hold, with its function.
+fn equality(left: Oid, right: Oid) -> Option<(&'static Operator, &'static Function)> {
+    let operator = bind::equality_operator(left, right)?;
+    let function = functions::function(operator.function, &[operator.left, operator.right])?;
+    (takes(operator.left, left) && takes(operator.right, right)).then_some((operator, function))
+}
+
+/// `child = key` for the column types of a foreign key.
+fn equal(child: Expr, key: Expr) -> Result<Expr> {
+    let (from, to) = (child.ty().oid, key.ty().oid);
+    let incomparable = || incomparable(from, to);
+    let child = match key_comparison(from, to) {
+        Some(KeyComparison::As(ty)) if !stored_alike(from, to) => assign(child, from, Ty::of(ty))?,
+        _ => child,
     };
-    let args = vec![relabel(left, operator.left), relabel(right, operator.right)];
+    let (operator, function) = equality(child.ty().oid, to).ok_or_else(incomparable)?;
+    let args = vec![relabel(child, operator.left), relabel(key, operator.right)];
     Ok(Expr::Call { function, args, ty: Ty::of(oid::BOOL), location: -1 })
 }
 
@@ -358,13 +436,11 @@ pub(crate) fn stored_alike(a: Oid, b: Oid) -> bool {
 
 /// A value of the parent's column as a value of the child's.
 fn assign(value: Expr, from: Oid, to: Ty) -> Result<Expr> {
-    let value = match functions::cast(from, to.oid).and_then(|c| c.function) {
+    let value = match bind::cast_between(from, to.oid) {
         _ if from == to.oid => value,
-        Some(name) => match functions::function(name, &[from]) {
-            Some(function) => Expr::Call { function, args: vec![value], ty: Ty::of(to.oid), location: -1 },
-            None => return Err(Error::internal(format!("the cast {name} is not there"))),
-        },
-        None => relabel(value, to.oid),
+        Some(Some(function)) => Expr::Call { function, args: vec![value], ty: Ty::of(to.oid), location: -1 },
+        Some(None) => relabel(value, to.oid),
+        None => return Err(incomparable(from, to.oid)),
     };
     if to.typmod < 0 {
         return Ok(value);

@@ -41,7 +41,7 @@ use types::{ColumnType, Datum, InputContext, OutputSettings, RowLayout, RowRef};
 
 pub use explain::{ExplainFormat, ExplainOptions, ExplainTimes};
 pub(crate) use foreign_key::{
-    EngineRows, ParentChange, ReferencedKey, ReferencingKey, referenced, referencing, stored_alike, table_info,
+    EngineRows, ParentChange, ReferencedKey, ReferencingKey, referenced, referencing, table_info,
 };
 pub use methods::{PlanMethod, PlanMethods};
 pub(crate) use node::{

@@ -7,8 +7,8 @@ use engine_api::{ConflictArbiter, RowLockMode};
 
 use super::level::{Level, Outer};
 use super::node::{
-    ConflictAction, CurrentNode, DeleteNode, InsertNode, InsertRows, MergeNode, MergeStep, MergeWork, Node,
-    PlannedTable, QueryPlan, RowChoice, RowReader, RowWriter, SubqueryNode, Target, UpdateNode, UpdateSet,
+    ArbiterByValues, ConflictAction, CurrentNode, DeleteNode, InsertNode, InsertRows, MergeNode, MergeStep, MergeWork,
+    Node, PlannedTable, QueryPlan, RowChoice, RowReader, RowWriter, SubqueryNode, Target, UpdateNode, UpdateSet,
 };
 use super::{PlanContext, foreign_key, join, query, walk};
 use crate::expr::{Code, Slot};
@@ -195,8 +195,29 @@ fn insert(insert: &Insert, statement: &Statement, cx: &PlanContext<'_>) -> Resul
             (arbiter, Some(conflict_action(&mut level, &insert.table, conflict)?))
         }
     };
-    let node = InsertNode { target, source, columns, arbiter, on_conflict };
+    let by_values = match &insert.on_conflict {
+        Some(conflict) => arbiter_by_values(&mut level, conflict)?,
+        None => None,
+    };
+    let node = InsertNode { target, source, columns, arbiter, by_values, on_conflict };
     finish(level, Node::Insert(Arc::new(node)), output)
+}
+
+/// The choice of an arbiter that waits for the values of parameters.
+fn arbiter_by_values(level: &mut Level<'_>, conflict: &OnConflict) -> Result<Option<ArbiterByValues>> {
+    let Some(condition) = conflict.condition.as_ref().filter(|_| !conflict.by_values.is_empty()) else {
+        return Ok(None);
+    };
+    let mut found: Vec<(usize, Expr)> = Vec::new();
+    walk::walk(condition, 0, &mut |expr, _| {
+        if let Expr::Param(number, _) = expr
+            && !found.iter().any(|(known, _)| known == number)
+        {
+            found.push((*number, expr.clone()));
+        }
+    });
+    let params = found.iter().map(|(number, expr)| Ok((*number, level.compile(expr)?))).collect::<Result<_>>()?;
+    Ok(Some(ArbiterByValues::new(condition.clone(), params, conflict.by_values.clone())))
 }
 
 /// The source of an INSERT, and the slots of its columns: where `place_of` says, or of their own.

@@ -14,7 +14,7 @@ use super::foreign_key::{ReferencedKey, ReferencingKey};
 pub(crate) use super::key_reader::KeyReader;
 use crate::expr::{Code, Slot};
 use crate::functions::{Aggregate, SetFunction};
-use crate::ir::{Exclude, FrameMode, TableInfo, WindowCallee, WindowKind};
+use crate::ir::{Exclude, Expr, FrameMode, TableInfo, WindowCallee, WindowKind};
 use crate::system::SystemRelation;
 use crate::system::keys::Key;
 use crate::system_column::SystemColumn;
@@ -947,7 +947,45 @@ pub(crate) struct InsertNode {
     /// Slots of columns that the source does not put there itself, and where their values come from.
     pub columns: Vec<(Slot, Code)>,
     pub arbiter: ConflictArbiter,
+    /// Where values of parameters say which index is the arbiter.
+    pub by_values: Option<ArbiterByValues>,
     pub on_conflict: Option<ConflictAction>,
+}
+
+/// The choice of an arbiter by the values of parameters in the condition of a conflict target.
+#[derive(Debug)]
+pub(crate) struct ArbiterByValues {
+    condition: Expr,
+    /// The parameters of `condition`.
+    pub params: Vec<(usize, Code)>,
+    /// Unique indexes with their conditions.
+    candidates: Vec<(Oid, Expr)>,
+}
+
+impl ArbiterByValues {
+    pub fn new(condition: Expr, params: Vec<(usize, Code)>, candidates: Vec<(Oid, Expr)>) -> ArbiterByValues {
+        ArbiterByValues { condition, params, candidates }
+    }
+
+    /// The index whose condition that of the conflict target implies, given the values of `params`.
+    ///
+    /// # Errors
+    /// 42P10 if there is none.
+    pub fn chosen(&self, values: &[Datum]) -> Result<Oid> {
+        let mut condition = self.condition.clone();
+        crate::bind::visit::walk_mut(&mut condition, 0, &mut |expr, _| {
+            if let Expr::Param(param, ty) = expr
+                && let Some(at) = self.params.iter().position(|(number, _)| number == param)
+            {
+                *expr = Expr::Const(values[at].clone(), *ty);
+            }
+        });
+        let chosen = self.candidates.iter().find(|(_, predicate)| super::implies(Some(&condition), predicate));
+        chosen.map(|(index, _)| *index).ok_or_else(|| {
+            let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+            Error::new(SqlState::INVALID_COLUMN_REFERENCE, message)
+        })
+    }
 }
 
 #[derive(Debug)]

@@ -266,20 +266,22 @@ impl Session {
         }
         let desc = &child.table.info.desc;
         let own = self.catalog();
-        if !needs_parent(&child.key, desc, &values, &StatementContext::new(&self.environment, Arc::clone(&own)))? {
-            return Ok(());
-        }
+        let held = {
+            let eval = StatementContext::new(&self.environment, Arc::clone(&own));
+            if !needs_parent(&child.key, desc, &values, &eval)? {
+                return Ok(());
+            }
+            child.key.as_held(&values, &eval)?
+        };
         let mut search = ParentSearch::default();
-        loop {
-            match lock_parent(&child.key, &values, &mut search, self.transaction())? {
+        while let Some(held) = &held {
+            match lock_parent(&child.key, held, &mut search, self.transaction())? {
                 Step::Ready(true) => return Ok(()),
-                Step::Ready(false) => {
-                    let eval = StatementContext::new(&self.environment, own);
-                    return Err(not_present(&child.key, desc, &values, &eval));
-                }
+                Step::Ready(false) => break,
                 Step::Wait(wait) => self.wait_for_lock(wait).await?,
             }
         }
+        Err(not_present(&child.key, desc, &values, &StatementContext::new(&self.environment, own)))
     }
 
     /// A key that has gone: nobody may point to it, unless it is back.

@@ -486,13 +486,6 @@ impl Session {
     /// Whether a foreign key of one type can point at a key of another: the key's index compares values of the two, or the one
     /// becomes the other by itself.
     pub(crate) fn comparable(&self, foreign: Oid, key: Oid) -> bool {
-        /// Types whose values one operator family compares with each other.
-        const FAMILIES: [&[Oid]; 4] = [
-            &[types::oid::INT2, types::oid::INT4, types::oid::INT8],
-            &[types::oid::FLOAT4, types::oid::FLOAT8],
-            &[types::oid::DATE, types::oid::TIMESTAMP, types::oid::TIMESTAMPTZ],
-            &[types::oid::TEXT, types::oid::VARCHAR, types::oid::NAME],
-        ];
         let is_same = foreign == key;
         let is_domain = types::user::is_domain(key);
         let [foreign, key] = [foreign, key].map(|ty| types::user::base_type(ty, -1).0);
@@ -500,24 +493,7 @@ impl Session {
         if (types::user::is_enum(foreign) || types::user::is_enum(key)) && (!is_same || is_domain) {
             return false;
         }
-        if foreign == key || FAMILIES.iter().any(|family| family.contains(&foreign) && family.contains(&key)) {
-            return bind::equality_operator(foreign, key).is_some();
-        }
-        // What the operator class of an index over the key takes.
-        let input = match key {
-            types::oid::CIDR => types::oid::INET,
-            types::oid::VARCHAR => types::oid::TEXT,
-            _ if types::oid::element_of(key).is_some() => return false,
-            _ if types::oid::is_oid_like(key) => types::oid::OID,
-            _ => key,
-        };
-        bind::can_cast(foreign, input, CastContext::Implicit) && bind::equality_operator(input, input).is_some()
-    }
-
-    /// Whether an index over one of two types finds values of the other.
-    pub(crate) fn stored_alike(&self, foreign: Oid, key: Oid) -> bool {
-        let [foreign, key] = [foreign, key].map(|ty| types::user::base_type(ty, -1).0);
-        crate::plan::stored_alike(foreign, key)
+        bind::key_comparison(foreign, key).is_some()
     }
 
     /// The type that a default has by itself; `None` for a literal, which takes any.

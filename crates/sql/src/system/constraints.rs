@@ -1,11 +1,12 @@
 //! pg_constraint.
 
-use engine_api::{ConstraintKind, ForeignKeyAction};
+use engine_api::{ConstraintKind, ForeignKeyAction, TableDesc};
 use types::Datum;
 
 use super::keys::Asked;
-use super::relations::{in_database, int2_array};
+use super::relations::{in_database, int2_array, oid_array};
 use super::{Rows, SystemRelation, oid, row, text};
+use crate::bind;
 use crate::functions::EvalContext;
 
 fn action(action: ForeignKeyAction) -> &'static str {
@@ -20,6 +21,22 @@ fn action(action: ForeignKeyAction) -> &'static str {
 
 pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     constraints_of(rel, cx, Asked::All)
+}
+
+/// The operators of a foreign key, column by column: between the two tables, within the one that it points to, within its own.
+fn operators(table: &TableDesc, columns: &[i16], other: &TableDesc, others: &[i16]) -> [Vec<u32>; 3] {
+    let ty = |table: &TableDesc, column: i16| {
+        let column = &table.columns[column as usize - 1];
+        types::user::base_type(column.type_oid, column.typmod).0
+    };
+    let mut all: [Vec<u32>; 3] = Default::default();
+    for (&column, &its) in columns.iter().zip(others) {
+        let found = bind::key_operators(ty(table, column), ty(other, its));
+        for (list, operator) in all.iter_mut().zip(found.into_iter().flatten()) {
+            list.push(operator.oid);
+        }
+    }
+    all
 }
 
 /// The constraints of the tables that are asked for. Those of domains are of no table.
@@ -61,8 +78,16 @@ pub(super) fn constraints_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: 
                     ]);
                 }
                 ConstraintKind::ForeignKey {
-                    table: other, columns, index, on_delete, on_update, match_full, ..
+                    table: other,
+                    columns,
+                    index,
+                    on_delete,
+                    on_update,
+                    match_full,
+                    set_columns,
                 } => {
+                    let operators = catalog.table(*other).map(|other| operators(table, &c.columns, other, columns));
+                    let [between, keys, own] = operators.unwrap_or_default();
                     values.extend([
                         ("contype", text("f")),
                         ("conindid", oid(*index)),
@@ -71,7 +96,13 @@ pub(super) fn constraints_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: 
                         ("confdeltype", text(action(*on_delete))),
                         ("confmatchtype", text(if *match_full { "f" } else { "s" })),
                         ("confkey", int2_array(columns, 1)),
+                        ("conpfeqop", oid_array(&between, 1)),
+                        ("conppeqop", oid_array(&keys, 1)),
+                        ("conffeqop", oid_array(&own, 1)),
                     ]);
+                    if !set_columns.is_empty() {
+                        values.push(("confdelsetcols", int2_array(set_columns, 1)));
+                    }
                 }
             }
             rows.push(row(rel, values));

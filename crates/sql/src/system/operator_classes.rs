@@ -169,6 +169,14 @@ pub(super) fn class_name(class: u32) -> Option<&'static str> {
     CLASSES.iter().find(|c| c.0 == class).map(|c| c.1)
 }
 
+pub(crate) fn is_operator_class(oid: u32) -> bool {
+    CLASSES.iter().any(|class| class.0 == oid)
+}
+
+pub(crate) fn is_operator_family(oid: u32) -> bool {
+    FAMILIES.iter().any(|family| family.0 == oid)
+}
+
 pub(super) fn families(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
     let one = |&(number, name): &(u32, &str)| {
         row(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, Result, RowId, SqlState};
-use engine_api::{InsertOutcome, RowBatch, Step};
+use engine_api::{ConflictArbiter, InsertOutcome, RowBatch, Step};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use types::Datum;
@@ -200,7 +200,14 @@ impl Operator for Insert {
                 },
                 State::Inserting => {
                     let table = target.table.open(cx.run.txn)?;
-                    match cx.run.txn.insert(table, &self.tuple, node.arbiter)? {
+                    let arbiter = match &node.by_values {
+                        None => node.arbiter,
+                        Some(choice) => {
+                            let values = choice.params.iter().map(|(_, code)| code.eval(cx, frame));
+                            ConflictArbiter::Index(choice.chosen(&values.collect::<Result<Vec<_>>>()?)?)
+                        }
+                    };
+                    match cx.run.txn.insert(table, &self.tuple, arbiter)? {
                         Step::Ready(InsertOutcome::Inserted(row)) => {
                             self.state = State::Reading;
                             if updates {

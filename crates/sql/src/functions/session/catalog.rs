@@ -8,7 +8,8 @@ use types::{Datum, type_info};
 use super::super::entry::{mismatch, oid_of, text_of};
 use super::super::{EvalContext, all_aggregates, all_set_functions, argument_names_of, extensions, function_by_oid};
 use super::names;
-use crate::system;
+use crate::system::operator_classes;
+use crate::{bind, collation, system};
 
 /// A type's name with its modifier, and with its schema if it is not found without.
 pub(crate) fn shown_type(cx: &dyn EvalContext, oid: Oid, typmod: i32) -> String {
@@ -22,9 +23,8 @@ pub(crate) fn shown_type(cx: &dyn EvalContext, oid: Oid, typmod: i32) -> String 
     };
     // The process knows a type by its committed name, the transaction by that of the catalog.
     let shown = format!("{}{suffix}", crate::ddl::quote_name(&desc.name));
-    let named = |&schema: &Oid| catalog.type_named(schema, &desc.name);
-    let found = cx.identity().search_path.iter().find_map(named).map(|t| t.oid);
-    match names::schema_name(cx, desc.schema).filter(|_| found != Some(made)) {
+    let is_visible = bind::is_type_visible(&catalog, &cx.identity().search_path, &desc.name, desc.oid);
+    match names::schema_name(cx, desc.schema).filter(|_| !is_visible) {
         Some(schema) => format!("{schema}.{shown}"),
         None => shown,
     }
@@ -68,11 +68,31 @@ fn visible(known: bool) -> Result<Datum> {
 
 pub(super) fn type_is_visible(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let oid = oid_of(args, 0)?;
-    visible(type_info(oid).is_some() || names::relation_exists(cx, oid))
+    let made = type_info(oid).filter(|info| info.is_array()).map_or(oid, |info| info.element);
+    let (catalog, path) = (cx.catalog(), &cx.identity().search_path);
+    Ok(match catalog.get(made).map(|object| &**object) {
+        Some(CatalogObject::Type(desc)) => bind::is_type_visible(&catalog, path, &desc.name, desc.oid).into(),
+        // The row type of a relation is found as the relation is.
+        Some(_) => names::is_visible(cx, oid).into(),
+        None => match type_info(oid) {
+            Some(info) => bind::is_type_visible(&catalog, path, info.name, oid).into(),
+            None => Datum::Null,
+        },
+    })
 }
 
-pub(super) fn function_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    visible(signature(oid_of(args, 0)?).is_some())
+pub(super) fn function_is_visible(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let oid = oid_of(args, 0)?;
+    if let Some((_, function)) = extensions::function_by_oid(oid.0) {
+        let (catalog, identity) = (cx.catalog(), cx.identity());
+        if extensions::installed(&catalog, identity.database_oid, oid.0).is_none() {
+            return Ok(Datum::Null);
+        }
+        let path = &identity.search_path;
+        let found = extensions::visible(&catalog, identity.database_oid, path, &[function.name]);
+        return Ok(found.iter().any(|(_, visible)| visible.oid == oid.0).into());
+    }
+    visible(signature(oid).is_some())
 }
 
 pub(super) fn operator_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -80,8 +100,22 @@ pub(super) fn operator_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result
     visible(super::super::all_operators().iter().any(|o| o.oid == oid.0))
 }
 
-pub(super) fn system_is_visible(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
-    visible(true)
+pub(super) fn operator_class_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    visible(operator_classes::is_operator_class(oid_of(args, 0)?.0))
+}
+
+pub(super) fn operator_family_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    visible(operator_classes::is_operator_family(oid_of(args, 0)?.0))
+}
+
+pub(super) fn collation_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let oid = oid_of(args, 0)?.0;
+    visible(collation::COLLATIONS.iter().any(|collation| collation.oid == oid))
+}
+
+/// Of kinds of objects of which there are none.
+pub(super) fn never_visible(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Null)
 }
 
 /// The query of a view; NULL for anything else.

@@ -152,7 +152,9 @@ fn type_name(text: &str) -> Result<TypeName> {
 
 fn find_type(cx: &dyn EvalContext, text: &str) -> Result<Found> {
     let name = type_name(text)?;
-    if let [Some(Node::String(schema)), Some(_)] = name.names.as_slice() {
+    if let [Some(Node::String(schema)), Some(_)] = name.names.as_slice()
+        && **schema != *"pg_temp"
+    {
         let schema: &str = schema;
         match cx.catalog().schema(cx.identity().database_oid, schema) {
             Some(found) => names::require_usage(cx, found.oid)?,
