@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{CatalogObject, DatabaseDesc, PrivilegesDesc, SchemaDesc, oids};
-use rupg_sql::nodes::{CreateSchemaStmt, CreatedbStmt, DefElem, DropdbStmt, Node};
+use rupg_sql::nodes::{CreateSchemaStmt, CreatedbStmt, DefElem, DropdbStmt, Node, RenameStmt};
 use types::encoding::Encoding;
 
 use super::{Cx, default_privileges, drop};
@@ -222,6 +222,29 @@ pub(super) async fn drop_database(cx: &mut Cx<'_>, stmt: &DropdbStmt) -> Result<
         cx.session.reopen_database(database.oid);
     }
     dropped.map(|()| "DROP DATABASE")
+}
+
+/// ALTER DATABASE … RENAME: of a database that no session is in. Sessions name it by its OID, so that nothing else has to change.
+pub(super) async fn rename_database(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Result<&'static str> {
+    let name = stmt.subname.as_deref().unwrap_or_default();
+    let catalog = cx.catalog();
+    let Some(database) = catalog.database(name) else {
+        return Err(Error::new(SqlState::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist")));
+    };
+    if catalog.database(new_name).is_some() {
+        return Err(Error::new(SqlState::DUPLICATE_DATABASE, format!("database \"{new_name}\" already exists")));
+    }
+    if database.oid == cx.database() {
+        return Err(Error::unsupported("current database cannot be renamed"));
+    }
+    if database.is_template() {
+        return Err(Error::unsupported("template databases cannot be renamed"));
+    }
+    cx.session.close_database(database, false).await?;
+    let renamed = DatabaseDesc { name: new_name.to_string(), ..database.clone() };
+    let put = cx.put(CatalogObject::Database(renamed)).await;
+    cx.session.reopen_database(database.oid);
+    put.map(|()| "ALTER DATABASE")
 }
 
 /// Whether an object is one of a schema: a table, a sequence, a type. An index goes with its table.

@@ -22,9 +22,7 @@ pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'stati
         | T::OBJECT_TABCONSTRAINT
         | T::OBJECT_VIEW
         | T::OBJECT_MATVIEW => {}
-        T::OBJECT_DATABASE if stmt.subname.as_deref() == Some(cx.session.identity().database.as_str()) => {
-            return Err(Error::unsupported("current database cannot be renamed"));
-        }
+        T::OBJECT_DATABASE => return super::database::rename_database(cx, stmt, new_name).await,
         _ => return Err(Error::unsupported("this kind of RENAME is not supported")),
     }
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("RENAME without a relation"))?;
