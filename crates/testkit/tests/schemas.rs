@@ -314,8 +314,8 @@ fn set_sequences(pair: &mut Pair, history: &mut Vec<String>) {
     history.push(sql);
 }
 
-/// Differences that COMPATIBILITY.md lists: parentheses of the pretty form, and which of two unique indexes over the same columns a foreign
-/// key depends on, which in PostgreSQL is the one that was built last after ALTER TYPE.
+/// Differences that COMPATIBILITY.md lists: parentheses of the pretty form; which of two unique indexes over the same columns a foreign
+/// key depends on, which in PostgreSQL is the one that was built last after ALTER TYPE; whether a generated column depends on its own type.
 fn is_listed(sql: &str, expected: &Reply, actual: &Reply) -> bool {
     let of_key = |reply: &Reply| {
         let detail = reply.error().filter(|error| error.code == "2BP01").and_then(|error| error.detail.as_deref());
@@ -332,14 +332,19 @@ fn is_listed(sql: &str, expected: &Reply, actual: &Reply) -> bool {
             }
             () if sql.contains("pg_depend") => rows
                 .filter(|row| !(row.contains("`constraint ") && row.contains("`i ") && row.contains("`n`")))
+                .filter(|row| !row.starts_with("done "))
                 .collect(),
             () => return None,
         };
         rows.sort_unstable();
         Some(rows)
     };
-    let (expected, actual) = (shown(expected), shown(actual));
-    expected.is_some() && expected == actual
+    let (Some(expected), Some(actual)) = (shown(expected), shown(actual)) else { return false };
+    let on_type = |row: &&String| row.contains("`default ") && row.contains("`type ") && row.contains("`n`");
+    let without = |rows: &[String], others: &[String]| -> Vec<String> {
+        rows.iter().filter(|row| others.binary_search(row).is_ok() || !on_type(row)).cloned().collect()
+    };
+    without(&expected, &actual) == without(&actual, &expected)
 }
 
 /// Whether two answers say the same. Of several faults of a statement either may be told; columns in the text of a key, and types in refusals of
@@ -364,6 +369,10 @@ fn same(sql: &str, expected: &Reply, actual: &Reply) -> bool {
     }
     // What a row meets first is not the same.
     let of_rows = |fields: &Fields| ["23502", "23505", "23514"].contains(&fields.code.as_str());
+    // PostgreSQL makes and looks up the keys of a row index by index; here all are made before one is looked up.
+    if sql.starts_with("INSERT") && first.code == "23505" && second.code.starts_with("22") {
+        return true;
+    }
     if sql.starts_with("ALTER TABLE") && (of_rows(first) || of_rows(second) || first.message == second.message)
         || sql.starts_with("INSERT") && of_rows(first) && of_rows(second)
     {
