@@ -24,7 +24,7 @@ pub(super) async fn create(cx: &mut Cx<'_>, schema: &str, elements: &[Option<Nod
         }
     }
     let before = cx.session.current_setting("search_path")?;
-    let inside = match before.is_empty() {
+    let inside = match before.trim_ascii().is_empty() {
         true => quote_name(schema),
         false => format!("{}, {before}", quote_name(schema)),
     };
