@@ -21,6 +21,13 @@ fn send_array(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     }
 }
 
+fn send_enum(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    match args {
+        [value @ Datum::Enum(ty, _)] => sent(cx, value, *ty),
+        _ => mismatched(args),
+    }
+}
+
 fn sent(cx: &dyn EvalContext, value: &Datum, ty: Oid) -> Result<Datum> {
     let mut bytes = Vec::new();
     write_binary(value.as_ref(), ty, &mut bytes)?;
@@ -41,8 +48,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(2431, "bpcharsend", &[BPCHAR], BYTEA, send::<{ BPCHAR.0 }>),
     immutable(2413, "byteasend", &[BYTEA], BYTEA, send::<{ BYTEA.0 }>),
     immutable(2435, "charsend", &[CHAR], BYTEA, send::<{ CHAR.0 }>),
+    immutable(2443, "cidsend", &[CID], BYTEA, send::<{ CID.0 }>),
     immutable(2499, "cidr_send", &[CIDR], BYTEA, send::<{ CIDR.0 }>),
     immutable(2469, "date_send", &[DATE], BYTEA, send::<{ DATE.0 }>),
+    stable(3533, "enum_send", &[ANYENUM], BYTEA, send_enum),
     immutable(2425, "float4send", &[FLOAT4], BYTEA, send::<{ FLOAT4.0 }>),
     immutable(2427, "float8send", &[FLOAT8], BYTEA, send::<{ FLOAT8.0 }>),
     immutable(2497, "inet_send", &[INET], BYTEA, send::<{ INET.0 }>),
@@ -60,6 +69,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(2461, "numeric_send", &[NUMERIC], BYTEA, send::<{ NUMERIC.0 }>),
     immutable(2419, "oidsend", &[OID], BYTEA, send::<{ OID.0 }>),
     immutable(2421, "oidvectorsend", &[OIDVECTOR], BYTEA, send::<{ OIDVECTOR.0 }>),
+    stable(2403, "record_send", &[RECORD], BYTEA, send::<{ RECORD.0 }>),
     immutable(2453, "regclasssend", &[REGCLASS], BYTEA, send::<{ REGCLASS.0 }>),
     immutable(4197, "regcollationsend", &[REGCOLLATION], BYTEA, send::<{ REGCOLLATION.0 }>),
     immutable(4088, "regnamespacesend", &[REGNAMESPACE], BYTEA, send::<{ REGNAMESPACE.0 }>),
@@ -70,6 +80,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(4095, "regrolesend", &[REGROLE], BYTEA, send::<{ REGROLE.0 }>),
     immutable(2455, "regtypesend", &[REGTYPE], BYTEA, send::<{ REGTYPE.0 }>),
     stable(2415, "textsend", &[TEXT], BYTEA, send::<{ TEXT.0 }>),
+    immutable(2439, "tidsend", &[TID], BYTEA, send::<{ TID.0 }>),
     immutable(2471, "time_send", &[TIME], BYTEA, send::<{ TIME.0 }>),
     immutable(2475, "timestamp_send", &[TIMESTAMP], BYTEA, send::<{ TIMESTAMP.0 }>),
     immutable(2477, "timestamptz_send", &[TIMESTAMPTZ], BYTEA, send::<{ TIMESTAMPTZ.0 }>),
@@ -77,4 +88,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(2962, "uuid_send", &[UUID], BYTEA, send::<{ UUID.0 }>),
     immutable(2459, "varbit_send", &[VARBIT], BYTEA, send::<{ VARBIT.0 }>),
     stable(2433, "varcharsend", &[VARCHAR], BYTEA, send::<{ VARCHAR.0 }>),
+    immutable(5083, "xid8send", &[XID8], BYTEA, send::<{ XID8.0 }>),
+    immutable(2441, "xidsend", &[XID], BYTEA, send::<{ XID.0 }>),
 ];
