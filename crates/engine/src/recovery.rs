@@ -132,10 +132,11 @@ impl Replay {
     }
 
     /// A record that the image has: only what is open between the phases of a commit is not in the rows. An image carries that
-    /// beside them, so that this says of it what is known; one of version 1 does not.
+    /// beside them, so that this says of it what is known; one of version 1 does not. What the image carries is whole. The record may be the
+    /// end of a chain that begins before the place that the log is read from, which is kept for what was open when the image was begun.
     fn old_record(&mut self, record: Record<'_>) {
         match record.kind {
-            RecordKind::Prepare => _ = self.prepared.insert(record.txn, record.payload.to_vec()),
+            RecordKind::Prepare => _ = self.prepared.entry(record.txn).or_insert_with(|| record.payload.to_vec()),
             RecordKind::CommitPrepared | RecordKind::RollbackPrepared => _ = self.prepared.remove(&record.txn),
             _ => {}
         }
