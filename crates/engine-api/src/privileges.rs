@@ -42,6 +42,8 @@ impl Privileges {
     pub const CONNECT: Privileges = Privileges(1 << 11);
     /// None.
     pub const NONE: Privileges = Privileges(0);
+    /// Every one.
+    pub const ALL: Privileges = Privileges((1 << Self::NAMES.len()) - 1);
 
     /// Letter and name of each, in the order in which access lists show them.
     pub const NAMES: [(char, &'static str); 12] = [

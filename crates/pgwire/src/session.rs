@@ -146,6 +146,11 @@ pub trait Session {
     /// The client said good-bye, or closed the connection between statements.
     async fn terminate(&mut self) {}
 
+    /// Queues what an error outside of a batch has changed of the settings that clients are told of, behind the error.
+    fn tell_settings(&self, out: &Out) {
+        let _ = out;
+    }
+
     /// The status for ReadyForQuery.
     fn transaction_status(&self) -> TransactionStatus;
 

@@ -275,6 +275,10 @@ impl pgwire::Session for ClientSession {
         self.sql.terminate();
     }
 
+    fn tell_settings(&self, out: &Out) {
+        self.sql.send_parameters(&mut Replies::simple(out));
+    }
+
     fn transaction_status(&self) -> TransactionStatus {
         match self.sql.transaction_status() {
             b'T' => TransactionStatus::InTransaction,

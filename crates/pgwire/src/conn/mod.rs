@@ -442,7 +442,12 @@ fn conclude<S, W, Se: Session>(
 
 /// What follows an error that was reported.
 fn failed<S, W, Se: Session>(link: &Link<'_, S, W>, tag: u8, session: &Se, skip_to_sync: &mut bool) {
-    if is_extended(tag) { *skip_to_sync = true } else { ready(link, session) }
+    if is_extended(tag) {
+        *skip_to_sync = true;
+        return;
+    }
+    session.tell_settings(link.out);
+    ready(link, session);
 }
 
 /// Whether a message of this type is part of a batch that Sync ends.

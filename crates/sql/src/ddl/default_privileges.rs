@@ -9,7 +9,7 @@ use super::grant::{Request, request};
 use super::names::strings;
 use super::role::{each_role, require_member, role_list};
 use crate::privileges::acl::{self, Change};
-use crate::privileges::{Class, class_of, owner_of};
+use crate::privileges::{self, Class, class_of, owner_of};
 
 fn class_and_letter(kind: ObjectType) -> Result<(Class, char)> {
     use ObjectType as T;
@@ -98,7 +98,8 @@ async fn alter_one(
 ) -> Result<()> {
     cx.lock(creator, TableLockMode::ShareRowExclusive).await?;
     let database = cx.database();
-    let role = cx.catalog().role_by_oid(creator).cloned();
+    let catalog = cx.catalog();
+    let role = catalog.role_by_oid(creator).cloned();
     let mut role = role.ok_or_else(|| super::role::unknown_role(&creator.to_string()))?;
     let usual = if schema.is_valid() { Vec::new() } else { acl::initial(class, creator) };
     let is_this = |d: &DefaultPrivileges| d.is_in(database) && d.schema == schema && d.kind == kind;
@@ -112,7 +113,9 @@ async fn alter_one(
         let grantable = if !request.is_grant || request.option { given } else { none };
         let (is_grant, cascade) = (request.is_grant, request.cascade);
         let change = Change { grantee, grantor: creator, privileges, grantable, is_grant, cascade };
-        acl::apply(&mut items, creator, change)?;
+        acl::apply(&mut items, creator, change, &|items, role| {
+            privileges::options_by(&catalog, privileges::Who { role, database }, items, creator)
+        })?;
     }
     sort(&mut items);
     if let Some(at) = at {

@@ -345,7 +345,10 @@ fn change(
         let privileges = if request.is_grant || !request.option { given } else { none };
         let grantable = if !request.is_grant || request.option { given } else { none };
         let (is_grant, cascade) = (request.is_grant, request.cascade);
-        acl::apply(items, owner, Change { grantee, grantor, privileges, grantable, is_grant, cascade })?;
+        let change = Change { grantee, grantor, privileges, grantable, is_grant, cascade };
+        acl::apply(items, owner, change, &|items, role| {
+            privileges::options_by(catalog, privileges::Who { role, ..who }, items, owner)
+        })?;
     }
     Ok(!given.is_empty())
 }

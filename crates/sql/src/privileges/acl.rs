@@ -64,13 +64,16 @@ pub struct Change {
     pub cascade: bool,
 }
 
-/// Applies a change to a list.
+/// The grant options that a role has by a list, what it has by its memberships among them.
+type Options<'a> = &'a dyn Fn(&[AclItem], Oid) -> Privileges;
+
+/// Applies a change to a list. `options` says what roles may grant by a list.
 ///
 /// # Errors
 /// 2BP01 if others hold grants that rest on what is revoked; 0LP01 if a grant option would go back to where it came from.
-pub fn apply(items: &mut Vec<AclItem>, owner: Oid, change: Change) -> Result<()> {
+pub fn apply(items: &mut Vec<AclItem>, owner: Oid, change: Change, options: Options<'_>) -> Result<()> {
     if change.is_grant && !change.grantable.is_empty() && change.grantee.is_valid() {
-        check_circle(items, owner, change)?;
+        check_circle(items, owner, change, options)?;
     }
     let at = items.iter().position(|item| item.grantee == change.grantee && item.grantor == change.grantor);
     let at = match at {
@@ -102,7 +105,7 @@ pub fn apply(items: &mut Vec<AclItem>, owner: Oid, change: Change) -> Result<()>
     if lost.is_empty() || !grantee.is_valid() {
         return Ok(());
     }
-    revoke_dependents(items, owner, grantee, lost, change.cascade)
+    revoke_dependents(items, owner, grantee, lost, change.cascade, options)
 }
 
 /// Takes away what `grantor` has granted by a grant option that it has no longer.
@@ -112,13 +115,13 @@ fn revoke_dependents(
     grantor: Oid,
     lost: Privileges,
     cascade: bool,
+    options: Options<'_>,
 ) -> Result<()> {
     // The owner can always grant.
     if grantor == owner {
         return Ok(());
     }
-    let own = items.iter().filter(|i| i.grantee == grantor).fold(Privileges::NONE, |sum, i| sum | i.grantable);
-    let lost = lost.without(own);
+    let lost = lost.without(options(items, grantor));
     while let Some(item) = items.iter().find(|i| i.grantor == grantor && i.privileges.meets(lost)).copied() {
         if !cascade {
             return Err(Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, "dependent privileges exist")
@@ -126,13 +129,13 @@ fn revoke_dependents(
         }
         let change =
             Change { grantee: item.grantee, grantor, privileges: lost, grantable: lost, is_grant: false, cascade };
-        apply(items, owner, change)?;
+        apply(items, owner, change, options)?;
     }
     Ok(())
 }
 
 /// A grant option must not come to rest on itself.
-fn check_circle(items: &[AclItem], owner: Oid, change: Change) -> Result<()> {
+fn check_circle(items: &[AclItem], owner: Oid, change: Change, options: Options<'_>) -> Result<()> {
     if change.grantor == owner {
         return Ok(());
     }
@@ -148,10 +151,9 @@ fn check_circle(items: &[AclItem], owner: Oid, change: Change) -> Result<()> {
     };
     while let Some(item) = rest.iter().find(|i| i.grantee == change.grantee && i.grantable.meets(change.grantable)) {
         let (grantee, grantor) = (item.grantee, item.grantor);
-        apply(&mut rest, owner, Change { grantee, grantor, ..without })?;
+        apply(&mut rest, owner, Change { grantee, grantor, ..without }, options)?;
     }
-    let left = rest.iter().filter(|i| i.grantee == change.grantor).fold(Privileges::NONE, |sum, i| sum | i.grantable);
-    if left.contains(change.grantable) {
+    if options(&rest, change.grantor).contains(change.grantable) {
         return Ok(());
     }
     Err(Error::new(SqlState::INVALID_GRANT_OPERATION, "grant options cannot be granted back to your own grantor"))
@@ -183,6 +185,11 @@ mod tests {
     const ANN: Oid = Oid(2);
     const BOB: Oid = Oid(3);
 
+    /// Of roles that are members of none.
+    fn by_itself(items: &[AclItem], role: Oid) -> Privileges {
+        items.iter().filter(|item| item.grantee == role).fold(Privileges::NONE, |sum, item| sum | item.grantable)
+    }
+
     fn grant(grantor: Oid, grantee: Oid, with_option: bool) -> Change {
         let grantable = if with_option { Privileges::SELECT } else { Privileges::NONE };
         Change { grantee, grantor, privileges: Privileges::SELECT, grantable, is_grant: true, cascade: false }
@@ -195,20 +202,20 @@ mod tests {
     #[test]
     fn what_rests_on_a_grant_option_goes_with_it() {
         let mut items = initial(Class::Table, OWNER);
-        apply(&mut items, OWNER, grant(OWNER, ANN, true)).unwrap();
-        apply(&mut items, OWNER, grant(ANN, BOB, true)).unwrap();
-        let circle = apply(&mut items.clone(), OWNER, grant(BOB, ANN, true)).unwrap_err();
+        apply(&mut items, OWNER, grant(OWNER, ANN, true), &by_itself).unwrap();
+        apply(&mut items, OWNER, grant(ANN, BOB, true), &by_itself).unwrap();
+        let circle = apply(&mut items.clone(), OWNER, grant(BOB, ANN, true), &by_itself).unwrap_err();
         assert_eq!(circle.code(), SqlState::INVALID_GRANT_OPERATION);
-        let restricted = apply(&mut items.clone(), OWNER, revoke(OWNER, ANN, false)).unwrap_err();
+        let restricted = apply(&mut items.clone(), OWNER, revoke(OWNER, ANN, false), &by_itself).unwrap_err();
         assert_eq!(restricted.code(), SqlState::DEPENDENT_OBJECTS_STILL_EXIST);
-        apply(&mut items, OWNER, revoke(OWNER, ANN, true)).unwrap();
+        apply(&mut items, OWNER, revoke(OWNER, ANN, true), &by_itself).unwrap();
         assert_eq!(items, initial(Class::Table, OWNER));
     }
 
     #[test]
     fn a_new_owner_takes_over_what_the_old_one_had() {
         let mut items = initial(Class::Table, OWNER);
-        apply(&mut items, OWNER, grant(OWNER, ANN, false)).unwrap();
+        apply(&mut items, OWNER, grant(OWNER, ANN, false), &by_itself).unwrap();
         let moved = change_owner(&items, OWNER, ANN);
         assert_eq!(moved.len(), 1);
         assert_eq!((moved[0].grantee, moved[0].grantor, moved[0].privileges), (ANN, ANN, Class::Table.all()));

@@ -175,10 +175,26 @@ pub fn grantable(catalog: &Catalog, who: Who, object: &CatalogObject) -> Privile
     sum(&items_of(catalog, object), &roles, |item| item.grantable)
 }
 
+/// What a role may grant by an access list of an object with this owner.
+pub fn options_by(catalog: &Catalog, who: Who, items: &[AclItem], owner: Oid) -> Privileges {
+    if roles::has_privileges_of(catalog, who, owner) {
+        return Privileges::ALL;
+    }
+    sum(items, &roles::with_privileges_of(catalog, who), |item| item.grantable)
+}
+
 /// What a role may do with a column, its table apart.
 pub fn held_on_column(catalog: &Catalog, who: Who, table: Oid, column: i16) -> Privileges {
     match catalog.privileges(table).and_then(|p| p.columns.get(&column)) {
         Some(items) => sum(items, &roles::with_privileges_of(catalog, who), |item| item.privileges),
+        None => Privileges::NONE,
+    }
+}
+
+/// What a role may grant on a column, its table apart: by the list that the column has of its own.
+pub fn grantable_on_column(catalog: &Catalog, who: Who, table: &TableDesc, column: i16) -> Privileges {
+    match catalog.privileges(table.oid).and_then(|p| p.columns.get(&column)) {
+        Some(items) => options_by(catalog, who, items, table.owner),
         None => Privileges::NONE,
     }
 }

@@ -595,7 +595,7 @@ impl Session {
     }
 
     /// Tells the client which settings have changed; PostgreSQL does so right before ReadyForQuery.
-    fn send_parameters(&self, out: &mut dyn Output) {
+    pub fn send_parameters(&self, out: &mut dyn Output) {
         if self.environment.settings.borrow().has_reports() {
             self.follow_encoding(out);
             for (name, value) in self.environment.settings.borrow_mut().take_reports() {

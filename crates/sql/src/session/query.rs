@@ -40,7 +40,10 @@ impl Session {
         self.send_notices(out);
         self.follow_settings();
         self.rests();
-        self.send_parameters(out);
+        // Behind an error they are told of when it has been.
+        if result.is_ok() {
+            self.send_parameters(out);
+        }
         out.gate(self.gate);
         if self.is_listening() && result.is_ok() {
             return self.send_notifications(out);

@@ -220,10 +220,10 @@ impl Environment {
         let role = settings.show("role").filter(|role| role != NONE);
         let current = role.unwrap_or_else(|| session.clone());
         let of_session = self.role_of_setting(catalog, &session);
-        let found = self.acting.get().unwrap_or_else(|| self.role_of_setting(catalog, &current));
-        let found = catalog.role_by_oid(found);
+        let of_setting = self.role_of_setting(catalog, &current);
+        let found = catalog.role_by_oid(self.acting.get().unwrap_or(of_setting));
         let superuser = found.is_some_and(|role| role.superuser);
-        settings.derive("is_superuser", if superuser { "on" } else { "off" });
+        settings.follow_identity(&session, &current, roles::is_superuser(catalog, of_setting), superuser);
         let mut identity = self.identity.borrow_mut();
         // A role that has been dropped may do nothing.
         identity.role = found.map_or(Oid::INVALID, |role| role.oid);
@@ -287,7 +287,8 @@ impl Session {
     /// Adopts the identity that settings say, if they have changed.
     pub(super) fn follow_settings(&mut self) {
         let generation = self.environment.settings.borrow().binding_generation;
-        if self.binding.as_ref().is_some_and(|binding| binding.generation != generation) {
+        // Without a binding it is not known whether the settings are followed.
+        if self.binding.as_ref().is_none_or(|binding| binding.generation != generation) {
             let catalog = self.catalog();
             self.refresh_binding(&catalog);
         }

@@ -116,6 +116,10 @@ pub struct Settings {
     pub binding_generation: u64,
     /// What the planner is not to use.
     pub methods: crate::plan::PlanMethods,
+    /// Whether the current role is a superuser now, to what only they may change.
+    superuser: bool,
+    /// Of whom `is_superuser` tells: the session's role and the current one.
+    told_of: Option<(String, String)>,
 }
 
 fn find(name: &str) -> Option<usize> {
@@ -347,6 +351,8 @@ impl Settings {
             log_statement: 0,
             log_min_duration_ms: -1,
             idle_session_timeout_ms: 0,
+            superuser,
+            told_of: None,
             reports: Vec::new(),
             announced: Vec::new(),
             binding_generation: 0,
@@ -606,7 +612,7 @@ impl Settings {
     }
 
     fn check_superuser(&self, name: &str) -> Result<()> {
-        if self.text("is_superuser") == "on" {
+        if self.superuser {
             return Ok(());
         }
         let message = format!("permission denied to set parameter \"{name}\"");
@@ -621,11 +627,15 @@ impl Settings {
         }
     }
 
-    /// Changes a setting that follows from others; it is made anew whenever they change.
-    pub(super) fn derive(&mut self, name: &str, value: &str) {
-        if let Some(spec) = find(name) {
-            // Such settings have no form that could be wrong.
-            let _ = self.assign(spec, value.into());
+    /// What follows from who the session and the current role are. As in PostgreSQL, `is_superuser` tells what that role was when the
+    /// session became it: ALTER ROLE does not change it. What the role may is what it is now.
+    pub(super) fn follow_identity(&mut self, session: &str, current: &str, of_current: bool, superuser: bool) {
+        self.superuser = superuser;
+        let is_told = self.told_of.as_ref().is_some_and(|(s, c)| s == session && c == current);
+        if let (false, Some(spec)) = (is_told, find("is_superuser")) {
+            self.told_of = Some((session.to_string(), current.to_string()));
+            // It has no form that could be wrong.
+            let _ = self.assign(spec, if of_current { "on" } else { "off" }.into());
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState, work};
-use engine_api::{Catalog, CatalogObject, Privileges, oids};
+use engine_api::{Catalog, CatalogObject, Privileges, TableDesc, oids};
 use types::Datum;
 
 use super::super::EvalContext;
@@ -79,6 +79,13 @@ fn answer(catalog: &Catalog, who: Who, object: &CatalogObject, asked: &Asked) ->
         || !asked.grantable.is_empty() && privileges::grantable(catalog, who, object).meets(asked.grantable)
 }
 
+/// As [`answer()`], of a column by itself.
+fn answer_of_column(catalog: &Catalog, who: Who, table: &TableDesc, column: i16, asked: &Asked) -> bool {
+    privileges::held_on_column(catalog, who, table.oid, column).meets(asked.held)
+        || !asked.grantable.is_empty()
+            && privileges::grantable_on_column(catalog, who, table, column).meets(asked.grantable)
+}
+
 /// The relation that argument `at` means; `None` for an OID that means none.
 fn relation(cx: &dyn EvalContext, args: &[Datum], at: usize) -> Result<Option<Oid>> {
     match args.get(at) {
@@ -152,9 +159,9 @@ pub(super) fn any_column(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> 
     let Some(object) = catalog.get(oid) else {
         return Ok(Datum::Bool(on_system_relation(&catalog, who, oid, &asked)));
     };
-    let columns = catalog.table(oid).into_iter().flat_map(|table| table.live_columns());
-    let mut by_column = columns.map(|c| privileges::held_on_column(&catalog, who, oid, c.number));
-    let held = answer(&catalog, who, object, &asked) || by_column.any(|held| held.meets(asked.held));
+    let by_column =
+        |table: &TableDesc| table.live_columns().any(|c| answer_of_column(&catalog, who, table, c.number, &asked));
+    let held = answer(&catalog, who, object, &asked) || catalog.table(oid).is_some_and(by_column);
     Ok(Datum::Bool(held))
 }
 
@@ -176,7 +183,7 @@ pub(super) fn column(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         _ => return Ok(Datum::Null),
     };
     let whole = catalog.get(oid).is_some_and(|object| answer(&catalog, who, object, &asked));
-    Ok(Datum::Bool(whole || privileges::held_on_column(&catalog, who, oid, number).meets(asked.held)))
+    Ok(Datum::Bool(whole || answer_of_column(&catalog, who, table, number, &asked)))
 }
 
 /// As [`column()`], of a relation that is no table of anybody's.
