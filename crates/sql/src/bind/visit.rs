@@ -436,13 +436,14 @@ pub(super) fn calls_volatile(expr: &Expr) -> bool {
     volatile
 }
 
-/// Whether an expression refers to columns of its own query level.
+/// Whether an expression has parameters, in its subqueries too.
 pub(super) fn has_params(expr: &Expr) -> bool {
     let mut found = false;
     walk(expr, 0, &mut |e, _| found |= matches!(e, Expr::Param(..)));
     found
 }
 
+/// Whether an expression refers to columns of its own query level.
 pub(super) fn has_columns(expr: &Expr) -> bool {
     let mut found = false;
     walk(expr, 0, &mut |e, depth| match e {
