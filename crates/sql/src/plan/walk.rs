@@ -165,6 +165,15 @@ pub(super) fn walk_statement<'a>(statement: &'a Statement, depth: usize, f: &mut
                 update.set.iter().for_each(|(_, e)| walk(e, depth, f));
                 update.filter.iter().for_each(|e| walk(e, depth, f));
             }
+            // Parameters that choose the arbiter. Columns of its condition are not read.
+            let chosen = insert.on_conflict.iter().filter(|conflict| !conflict.by_values.is_empty());
+            chosen.flat_map(|conflict| &conflict.condition).for_each(|condition| {
+                walk(condition, depth, &mut |e, depth| {
+                    if let Expr::Param(..) = e {
+                        f(e, depth);
+                    }
+                });
+            });
             insert.returning.iter().for_each(|t| walk(&t.expr, depth, f));
             insert.checks.iter().chain(&insert.view_checks).for_each(|(_, e)| walk(e, depth, f));
             insert.tests.iter().chain(&insert.generated).for_each(|(_, e)| walk(e, depth, f));
