@@ -190,13 +190,14 @@ pub(super) fn apply_options(
         desc.cache = cache;
     }
     if let Some(option) = options.owned_by {
+        let owner = owner_column(cx, desc, option)?;
         if cx.catalog().is_identity_sequence(desc) {
             let catalog = cx.catalog();
             let table = desc.owned_by.and_then(|(table, _)| catalog.table(table)).map_or("", |table| &table.name);
             let detail = format!("Sequence \"{}\" is linked to table \"{table}\".", desc.name);
             return Err(Error::unsupported("cannot change ownership of identity sequence").detail(detail));
         }
-        desc.owned_by = owner_column(cx, desc, option)?;
+        desc.owned_by = owner;
     }
     Ok(restart)
 }
@@ -241,7 +242,10 @@ fn owner_column(cx: &mut Cx<'_>, desc: &SequenceDesc, option: &DefElem) -> Resul
         return Ok(None);
     }
     let column = names.pop().unwrap_or_default();
-    let relname = names.pop().ok_or_else(|| invalid("invalid OWNED BY option".to_string()))?;
+    let relname = names.pop().ok_or_else(|| {
+        Error::new(SqlState::SYNTAX_ERROR, "invalid OWNED BY option")
+            .hint("Specify OWNED BY table.column or OWNED BY NONE.")
+    })?;
     let range = rupg_sql::nodes::RangeVar {
         relname: Some(relname.into()),
         schemaname: names.pop().map(Into::into),
