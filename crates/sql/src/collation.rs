@@ -73,7 +73,8 @@ pub(crate) fn unknown(name: &str) -> Error {
     Error::new(SqlState::UNDEFINED_OBJECT, message)
 }
 
-fn by_oid(oid: u32) -> Option<&'static Collation> {
+/// A collation by its number.
+pub(crate) fn by_oid(oid: u32) -> Option<&'static Collation> {
     COLLATIONS.iter().find(|collation| collation.oid == oid)
 }
 

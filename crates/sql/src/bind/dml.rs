@@ -729,8 +729,7 @@ impl<'a> Binder<'a, '_> {
             return Ok((*first, condition));
         }
         // PostgreSQL looks for the index when it plans: the statement can be described, but not run.
-        let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-        self.refused.get_or_insert_with(|| Error::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        self.refused.get_or_insert_with(crate::plan::no_arbiter);
         Ok((base::Oid::INVALID, condition))
     }
 

@@ -51,7 +51,7 @@ pub(crate) use node::{
     MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan,
     RecursionNode, RowChoice, RowReader, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage, StoredColumns,
     StoredRow, Subplan, SubqueryNode, SystemNode, Target, UnionNode, UpdateNode, UpdateSet, ValuesNode,
-    WindowFrameNode, WindowNode, WorkTableNode,
+    WindowFrameNode, WindowNode, WorkTableNode, no_arbiter,
 };
 
 pub(crate) use imply::implies;

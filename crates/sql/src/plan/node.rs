@@ -981,11 +981,14 @@ impl ArbiterByValues {
             }
         });
         let chosen = self.candidates.iter().find(|(_, predicate)| super::implies(Some(&condition), predicate));
-        chosen.map(|(index, _)| *index).ok_or_else(|| {
-            let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-            Error::new(SqlState::INVALID_COLUMN_REFERENCE, message)
-        })
+        chosen.map(|(index, _)| *index).ok_or_else(no_arbiter)
     }
+}
+
+/// 42P10 for a conflict target that no unique index is for.
+pub(crate) fn no_arbiter() -> Error {
+    let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+    Error::new(SqlState::INVALID_COLUMN_REFERENCE, message)
 }
 
 #[derive(Debug)]

@@ -302,7 +302,6 @@ impl Session {
                 self.block = Block::Failed;
                 let level = self.savepoints.len();
                 self.environment.settings.borrow_mut().rollback_to(level as u32);
-                self.environment.adopt_identity(&self.catalog());
                 self.end_portals(|portal| portal.is_held() || portal.level < level);
             }
             (_, None) => {
@@ -313,7 +312,6 @@ impl Session {
                 self.environment.advisory.release_since(0);
                 self.environment.deferred.borrow_mut().clear();
                 self.environment.settings.borrow_mut().rollback();
-                self.environment.adopt_identity(&self.catalog());
                 self.forget_said();
                 self.block = Block::Failed;
                 self.end_portals(Portal::is_held);

@@ -165,14 +165,11 @@ pub(crate) fn check(class: u32, ty: Oid) -> Result<()> {
 }
 
 /// What `pg_get_indexdef` shows of a class.
-pub(super) fn class_name(class: u32) -> Option<&'static str> {
+pub(crate) fn class_name(class: u32) -> Option<&'static str> {
     CLASSES.iter().find(|c| c.0 == class).map(|c| c.1)
 }
 
-pub(crate) fn is_operator_class(oid: u32) -> bool {
-    CLASSES.iter().any(|class| class.0 == oid)
-}
-
+/// Whether there is an operator family of this number.
 pub(crate) fn is_operator_family(oid: u32) -> bool {
     FAMILIES.iter().any(|family| family.0 == oid)
 }

@@ -101,7 +101,7 @@ pub(super) fn operator_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result
 }
 
 pub(super) fn operator_class_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    visible(operator_classes::is_operator_class(oid_of(args, 0)?.0))
+    visible(operator_classes::class_name(oid_of(args, 0)?.0).is_some())
 }
 
 pub(super) fn operator_family_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -109,8 +109,7 @@ pub(super) fn operator_family_is_visible(_: &dyn EvalContext, args: &[Datum]) ->
 }
 
 pub(super) fn collation_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let oid = oid_of(args, 0)?.0;
-    visible(collation::COLLATIONS.iter().any(|collation| collation.oid == oid))
+    visible(collation::by_oid(oid_of(args, 0)?.0).is_some())
 }
 
 /// Of kinds of objects of which there are none.
