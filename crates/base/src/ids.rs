@@ -39,7 +39,7 @@ impl TxnId {
     /// Bits below the number.
     pub const PLACE_BITS: u32 = 14;
     /// Bits of the number that a row version has room for.
-    const TAG_BITS: u32 = 31;
+    pub const TAG_BITS: u32 = 31;
 
     /// What its versions are marked with, and what `xmin` shows: the low bits of its number.
     #[inline]
@@ -52,6 +52,32 @@ impl TxnId {
         (self.0 >> (TxnId::PLACE_BITS + TxnId::TAG_BITS)) << 32 | self.tag() as u64
     }
 }
+
+/// What a view does not see, by the numbers of transactions ([`TxnId::xid8`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unseen {
+    /// From this number on it sees nobody.
+    pub limit: u64,
+    /// Those below that it does not see, ascending; all others below have committed before it was taken, were undone, or will
+    /// never be.
+    pub below: Vec<u64>,
+}
+
+/// How a transaction has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It has not.
+    Running,
+    /// With what it has written, if anything.
+    Committed,
+    /// Undone, or there was none of this number and will be none.
+    Undone,
+    /// It was too long ago, or before the start.
+    Forgotten,
+    /// The number was not given yet.
+    Future,
+}
+
 id! {
     /// A commit timestamp. Per shard, order of timestamps = order of the log (rule R2). 0 precedes every commit.
     Timestamp(u64)

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use base::{LayoutId, Lsn, Oid, Result, RowId, TxnId};
+use base::{Ending, LayoutId, Lsn, Oid, Result, RowId, TxnId, Unseen};
 
 use crate::{AdvisoryKey, AdvisoryLocks, Catalog, CatalogObject, LockRow, RowBatch, SequenceDesc, Step};
 
@@ -424,7 +424,9 @@ pub enum RowLockOutcome {
     Locked,
     /// Locked; the newest version is another one, appended to `out`: re-evaluate the qualification on it (rule R7).
     Moved,
-    /// The row is gone in its newest version; nothing is locked.
+    /// Locked for its key only; this command has made the newest version, which its view does not show.
+    Own,
+    /// The row is gone in its newest version, or this command has made that; nothing is locked.
     Gone,
     /// Held by another transaction, and the policy was Skip.
     Skipped,
@@ -509,6 +511,18 @@ pub trait Txn: Send {
 
     /// Its id, once it has changed something, locked a row, or been asked for it ([`Txn::take_id`]).
     fn shown_id(&self) -> Option<TxnId>;
+
+    /// The transactions that its view does not see, itself among them if it has an id. The same for the same view.
+    ///
+    /// # Errors
+    /// 72000 if more has committed since the view was taken than is remembered.
+    fn unseen(&mut self) -> Result<Arc<Unseen>>;
+
+    /// How the transaction has ended that has this number ([`TxnId::xid8`]).
+    fn ending(&self, number: u64) -> Ending;
+
+    /// A number that no transaction has exceeded so far.
+    fn last_number(&self) -> TxnId;
 
     /// Its isolation level.
     fn isolation(&self) -> Isolation;

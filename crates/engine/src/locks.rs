@@ -221,8 +221,8 @@ impl Transaction {
                 self.note(ts);
                 Ok(RowLockOutcome::Gone)
             }
-            // A foreign key may point to a row of its own statement; UPDATE and DELETE pass over what they made.
-            Found::OwnOfThisCommand if keeps_key => Ok(RowLockOutcome::Locked),
+            // A foreign key may point to a row of its own statement; other callers pass over what they made.
+            Found::OwnOfThisCommand if keeps_key => Ok(RowLockOutcome::Own),
             Found::OwnOfThisCommand => Ok(RowLockOutcome::Gone),
         };
         drop(guard);

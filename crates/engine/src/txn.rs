@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, Timestamp, TxnId, work};
+use base::{CommandId, Ending, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, Timestamp, TxnId, Unseen, work};
 use engine_api::{
     Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView,
     MemoryKind, PreparedTransaction, RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step,
@@ -107,6 +107,8 @@ pub(crate) struct Transaction {
     is_over: bool,
     /// It has said its id.
     is_id_shown: bool,
+    /// What the view at this timestamp does not see, once that was asked for.
+    unseen: Option<(Timestamp, Arc<Unseen>)>,
     marks: Vec<Mark>,
     scratch: Vec<u8>,
     /// Keys before and after a change, while it is entered.
@@ -172,6 +174,7 @@ impl Transaction {
             is_sealed: false,
             is_over: false,
             is_id_shown: false,
+            unseen: None,
             core: None,
             token: None,
             held: None,
@@ -950,6 +953,31 @@ impl Txn for Transaction {
         shown.then(|| core.id())
     }
 
+    fn unseen(&mut self) -> Result<Arc<Unseen>> {
+        let view = self.view().read_ts;
+        if let Some((at, unseen)) = &self.unseen
+            && *at == view
+        {
+            return Ok(unseen.clone());
+        }
+        let unseen = self.shard.0.store.unseen(view).map_err(|mvcc::ViewTooOld| {
+            Error::new(SqlState::SNAPSHOT_TOO_OLD, "snapshot too old")
+                .detail("More transactions have committed since the snapshot was taken than are remembered.")
+                .hint("Ask for the snapshot in the first statement of the transaction.")
+        })?;
+        let unseen = Arc::new(unseen);
+        self.unseen = Some((view, unseen.clone()));
+        Ok(unseen)
+    }
+
+    fn ending(&self, number: u64) -> Ending {
+        self.shard.0.store.ending(number)
+    }
+
+    fn last_number(&self) -> TxnId {
+        self.shard.0.store.last_txn()
+    }
+
     fn isolation(&self) -> Isolation {
         self.options.isolation
     }
@@ -1296,6 +1324,7 @@ impl Txn for Transaction {
         self.pace = Pace::default();
         self.is_sealed = false;
         self.is_id_shown = false;
+        self.unseen = None;
         (self.command, self.latest) = (CommandId(0), CommandId(0));
         self.gate = Lsn(0);
         self.definitions = Definitions::default();

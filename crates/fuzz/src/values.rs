@@ -5,7 +5,7 @@ use base::{Oid, SqlState};
 use types::{Datum, InputContext, OutputSettings, oid};
 
 /// What an input's first byte chooses from.
-pub(crate) const TYPES: [Oid; 33] = [
+pub(crate) const TYPES: [Oid; 34] = [
     oid::BOOL,
     oid::INT4,
     oid::INT8,
@@ -39,6 +39,7 @@ pub(crate) const TYPES: [Oid; 33] = [
     oid::BIT,
     oid::VARBIT,
     oid::INET_ARRAY,
+    oid::PG_SNAPSHOT,
 ];
 
 fn text_of(value: &Datum, ty: Oid) -> Vec<u8> {

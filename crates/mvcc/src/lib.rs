@@ -52,7 +52,7 @@ pub use memory::{InUse, Memory, OTHER_KINDS, TableMemory, block_bytes};
 pub use store::{Store, StoreOptions};
 pub use table::Table;
 pub use txn::{Transaction, TxnMark};
-pub use txns::TooManyTransactions;
+pub use txns::{TooManyTransactions, ViewTooOld};
 pub use version::COMMANDS_MAX;
 pub use views::ViewToken;
 pub use visible::{Newest, Read, ReadVersion, Versions, View};

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use base::{Oid, RowId, Timestamp, TxnId, work};
+use base::{Ending, Oid, RowId, Timestamp, TxnId, Unseen, work};
 use smallvec::SmallVec;
 
 use crate::epoch::{Guard, pin};
@@ -19,7 +19,7 @@ use crate::memory::Memory;
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::Table;
 use crate::txn::{Entry, TableLock, Transaction, TxnMark, Waiting};
-use crate::txns::{TooManyTransactions, TxnTable};
+use crate::txns::{TooManyTransactions, TxnTable, ViewTooOld};
 use crate::views::{ViewToken, Views};
 
 pub(crate) struct Shared {
@@ -114,6 +114,24 @@ impl Store {
     pub fn publish(&self, txn: &Transaction, ts: Timestamp) {
         self.shared.txns.publish(txn.id(), ts);
         self.shared.views.advance(ts);
+    }
+
+    /// `txn`, which has written nothing and is about to end, counts as committed for [`Store::ending`].
+    pub fn note_committed(&self, txn: &Transaction) {
+        self.shared.txns.note_committed(txn.id());
+    }
+
+    /// The transactions that a view taken at `view` does not see, by their numbers.
+    ///
+    /// # Errors
+    /// If more has committed since than is remembered.
+    pub fn unseen(&self, view: Timestamp) -> Result<Unseen, ViewTooOld> {
+        self.shared.txns.unseen(view, || self.horizon())
+    }
+
+    /// How the transaction has ended that has this number ([`TxnId::xid8`]).
+    pub fn ending(&self, xid8: u64) -> Ending {
+        self.shared.txns.ending(xid8)
     }
 
     /// Raises the horizon without a commit (no-op record, recovery). REQUIRES as [`Store::publish`].

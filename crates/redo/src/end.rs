@@ -226,7 +226,9 @@ impl EndFile {
         if durable > self.end.durable {
             (self.end.durable, self.noted) = (durable, Some(durable));
             let entry = Entry::new(NOTED, self.number, &self.end);
-            let _ = self.file.write_at(&entry.encode(), UNSYNCED * PAGE as u64);
+            let write = || self.file.write_at(&entry.encode(), UNSYNCED * PAGE as u64);
+            // A write that fails may have torn the note before it: that a disk fails once loses neither.
+            let _ = write().or_else(|_| write());
         }
     }
 }
@@ -234,7 +236,7 @@ impl EndFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use env::sim::{Crash, SimDisk, SimRandom};
+    use env::sim::{Crash, Operation, SimDisk, SimRandom};
 
     fn end(newest: u64, durable: u64, is_closed: bool) -> End {
         End { newest: Some(Lsn(newest)), durable: Lsn(durable), is_closed, generation: newest + 7, database: 5 }
@@ -281,6 +283,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_note_is_not_lost_because_a_disk_fails_once() {
+        let disk = SimDisk::new();
+        let mut file = EndFile::create(&disk, end(1, 10, false)).expect("healthy");
+        file.note(Lsn(12));
+        disk.fail(Operation::Write, 0);
+        file.note(Lsn(15));
+        assert_eq!(disk.figures().failures, 1);
+        assert_eq!(read(&disk), end(1, 15, false));
     }
 
     #[test]

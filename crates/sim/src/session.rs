@@ -720,7 +720,7 @@ impl Session {
                 Step::Ready(outcome) => outcome,
             };
             let newest = match outcome {
-                RowLockOutcome::Locked => seen,
+                RowLockOutcome::Locked | RowLockOutcome::Own => seen,
                 RowLockOutcome::Moved => self.decode(key.0, moved.row(0), common)?.1,
                 RowLockOutcome::Gone => {
                     // Another row may have its key by now.

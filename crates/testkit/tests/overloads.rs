@@ -110,12 +110,13 @@ fn catalogs_agree() {
     let mut servers = Comparison::start(&[]);
     let queries = [
         "SELECT oid, proname, proargtypes::text, prorettype, provolatile, proisstrict, proretset, prokind, provariadic, pronargs, \
-         pronargdefaults, proleakproof FROM pg_proc WHERE pronamespace = 11",
-        "SELECT oid, oprname, oprkind, oprleft, oprright, oprresult, oprcode::oid, oprcom, oprnegate, oprcanmerge, oprcanhash \
-         FROM pg_operator WHERE oprnamespace = 11",
+         pronargdefaults, proleakproof, obj_description(oid, 'pg_proc') FROM pg_proc WHERE pronamespace = 11",
+        "SELECT oid, oprname, oprkind, oprleft, oprright, oprresult, oprcode::oid, oprcom, oprnegate, oprcanmerge, oprcanhash, \
+         obj_description(oid, 'pg_operator') FROM pg_operator WHERE oprnamespace = 11",
         "SELECT castsource::text || '>' || casttarget, castcontext, castmethod, castfunc FROM pg_cast",
         "SELECT oid, typname, typlen, typbyval, typtype, typcategory, typispreferred, typdelim, typelem, typarray, typinput::oid, \
-         typoutput::oid, typreceive::oid, typsend::oid FROM pg_type WHERE typnamespace = 11 AND typrelid = 0",
+         typoutput::oid, typreceive::oid, typsend::oid, \
+         obj_description(oid, 'pg_type') FROM pg_type WHERE typnamespace = 11 AND typrelid = 0",
     ];
     for sql in queries {
         let (first, second) = servers.connections();

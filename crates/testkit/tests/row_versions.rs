@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use testkit::{Connection, Nyala, Random, Target};
 
@@ -145,4 +145,104 @@ fn no_version_shows_what_another_has_shown_before_a_restart() {
         let found = rows(&mut connection, &format!("DELETE FROM versions WHERE ctid = '{}' RETURNING id", row[1]));
         assert_eq!(found, [[row[0].clone()]]);
     }
+}
+
+/// Writes events, some of which are given up; the numbers of those that were committed.
+fn write_events(mut connection: Connection, mut random: Random, from: u64) -> Vec<u64> {
+    let mut committed = Vec::new();
+    for event in from..from + 120 {
+        done(&mut connection, if random.below(3) == 0 { "BEGIN ISOLATION LEVEL REPEATABLE READ" } else { "BEGIN" });
+        if random.below(4) == 0 {
+            done(&mut connection, "SAVEPOINT a; INSERT INTO events (event) VALUES (0); ROLLBACK TO a");
+        }
+        done(&mut connection, &format!("INSERT INTO events (event) VALUES ({event})"));
+        match random.below(4) {
+            0 => done(&mut connection, "SELECT pg_sleep(0.01)"),
+            1 => done(&mut connection, "UPDATE events SET event = event WHERE event = -1"),
+            _ => {}
+        }
+        if random.below(4) == 0 {
+            done(&mut connection, "ROLLBACK");
+        } else {
+            done(&mut connection, "COMMIT");
+            committed.push(event);
+        }
+    }
+    committed
+}
+
+/// Reads events as an outbox is read: those of transactions below `xmin` of the snapshot, from where it has been before.
+fn read_events(mut connection: Connection, is_over: &AtomicBool) -> Vec<u64> {
+    let (mut from, mut events) = ("0".to_string(), Vec::new());
+    loop {
+        let is_last = is_over.load(Ordering::SeqCst);
+        let read = rows(
+            &mut connection,
+            &format!(
+                "WITH s AS (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS until) \
+                 SELECT until, event FROM s LEFT JOIN events ON writer >= '{from}' AND writer < until"
+            ),
+        );
+        from.clone_from(&read[0][0]);
+        events.extend(read.iter().filter_map(|row| row[1].parse::<u64>().ok()));
+        if is_last {
+            return events;
+        }
+    }
+}
+
+/// What a snapshot says that it sees is what its transaction sees, however long ago it was taken.
+fn compare_snapshots(mut held: Connection, mut other: Connection, is_over: &AtomicBool) {
+    let unseen = "SELECT event FROM events WHERE NOT pg_visible_in_snapshot(writer, pg_current_snapshot())";
+    let mut rounds = 0;
+    while !is_over.load(Ordering::SeqCst) || rounds == 0 {
+        rounds += 1;
+        done(&mut held, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+        let sees_first = rounds % 2 == 0;
+        let seen = |held: &mut Connection| rows(held, "SELECT event FROM events ORDER BY event");
+        let before = sees_first.then(|| seen(&mut held));
+        done(&mut other, "SELECT pg_sleep(0.003)");
+        let snapshot = rows(&mut held, "SELECT pg_current_snapshot()").swap_remove(0).swap_remove(0);
+        done(&mut other, "SELECT pg_sleep(0.003)");
+        let after = seen(&mut held);
+        assert!(before.is_none_or(|before| before == after));
+        let told =
+            format!("SELECT event FROM events WHERE pg_visible_in_snapshot(writer, '{snapshot}') ORDER BY event");
+        assert_eq!(rows(&mut other, &told), after, "{snapshot}");
+        assert_eq!(rows(&mut held, "SELECT pg_current_snapshot()")[0][0], snapshot);
+        done(&mut held, "COMMIT");
+        assert_eq!(rows(&mut other, unseen), Vec::<Vec<String>>::new());
+    }
+}
+
+#[test]
+fn snapshots_tell_by_numbers_what_is_seen() {
+    const WRITERS: u64 = 3;
+    let target = Target::start();
+    let mut connection = target.connect();
+    done(&mut connection, "CREATE TABLE events (event bigint, writer xid8 DEFAULT pg_current_xact_id())");
+    let (all_written, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let mut random = Random::new(Random::seed());
+    let (mut written, mut read) = std::thread::scope(|scope| {
+        let (all_written, is_over) = (&all_written, &is_over);
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|n| {
+                let (session, random) = (target.connect(), Random::new(random.number()));
+                scope.spawn(move || write_events(session, random, 1 + 1000 * n))
+            })
+            .collect();
+        let (session, held, other) = (target.connect(), target.connect(), target.connect());
+        let reader = scope.spawn(move || read_events(session, is_over));
+        let comparer = scope.spawn(move || compare_snapshots(held, other, all_written));
+        let written: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        all_written.store(true, Ordering::SeqCst);
+        comparer.join().expect("snapshots tell what is seen");
+        // A transaction that reads has a number too, and `xmin` waits for its end.
+        is_over.store(true, Ordering::SeqCst);
+        let written: Vec<u64> = written.into_iter().flat_map(|events| events.expect("a writer writes")).collect();
+        (written, reader.join().expect("a reader reads"))
+    });
+    written.sort_unstable();
+    read.sort_unstable();
+    assert_eq!(read, written, "each event is read once");
 }

@@ -5,8 +5,8 @@
 //! Invariant: `parse_text(write_text(v)) = v` and `read_binary(write_binary(v)) = v` for every value of every type, but for empty
 //! vectors of the catalog, which PostgreSQL writes and refuses to read.
 
-mod binary;
-mod counted;
+pub(crate) mod binary;
+pub(crate) mod counted;
 mod float;
 pub(crate) mod long_number;
 
@@ -23,6 +23,7 @@ use crate::jsonpath::JsonPath;
 use crate::network::Shown;
 use crate::numeric::Numeric;
 use crate::room::{self, Room as _};
+use crate::snapshot::Snapshot;
 use crate::{ByteaOutput, Datum, DatumRef, Inet, InputContext, OutputSettings, array, bits, json, mac, oid, user};
 
 /// What the binary form of an address of IPv4 begins with.
@@ -90,6 +91,7 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         }
         oid::JSONB => Datum::from(json::normal_form(text)?),
         oid::JSONPATH => Datum::from(JsonPath::parse(text)?.to_string()),
+        oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT => Datum::from(Snapshot::parse(text)?.to_string()),
         oid::INT2VECTOR | oid::OIDVECTOR => array::parse_vector(ty, text, cx)?,
         ty if oid::element_of(ty).is_some() => array::parse(ty, typmod, text, cx)?,
         ty if user::is_enum(ty) => user::parse_label(ty, text)?,
@@ -193,6 +195,10 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
             work::append(out, v.as_bytes());
         }
         DatumRef::Text(v) if ty == oid::CHAR => out.push(parse_char(v)),
+        DatumRef::Text(v) if matches!(ty, oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT) => {
+            out.make_room(v.len())?;
+            Snapshot::parse(v)?.write_binary(out);
+        }
         DatumRef::Text(v) => {
             // A version comes first.
             out.make_room(1 + v.len())?;
@@ -235,7 +241,7 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
 /// Whether the binary form of a type that is held as text is that text.
 #[inline]
 pub fn is_sent_as_text(ty: Oid) -> bool {
-    !matches!(ty, oid::CHAR | oid::JSONB | oid::JSONPATH)
+    !matches!(ty, oid::CHAR | oid::JSONB | oid::JSONPATH | oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT)
 }
 
 /// Whether a type is one of the most common that are held as numbers.

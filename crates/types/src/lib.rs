@@ -27,6 +27,7 @@ pub mod place;
 pub mod room;
 pub mod row;
 mod settings;
+mod snapshot;
 mod typmod;
 pub mod user;
 
@@ -44,4 +45,5 @@ pub use numeric::{Numeric, NumericRef, NumericSum};
 pub use oid::{TypeInfo, all_types, array_of, element_of, format_type, type_by_name, type_info, type_named};
 pub use row::{ColumnType, RowLayout, RowRef};
 pub use settings::{ByteaOutput, DateOrder, DateStyle, InputContext, IntervalStyle, OutputSettings, TimeZone};
+pub use snapshot::Snapshot;
 pub use typmod::{apply_typmod, fits_as_it_is};

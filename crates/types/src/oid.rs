@@ -164,8 +164,10 @@ types! {
     ANYELEMENT = 2283, "anyelement", "anyelement", 4, true, 'P', false, 'i', 0, 0, "anyelement_", false;
     RECORD_ARRAY = 2287, "_record", "record[]", -1, false, 'P', false, 'd', 2249, 0, "array_", true;
     ANYNONARRAY = 2776, "anynonarray", "anynonarray", 4, true, 'P', false, 'i', 0, 0, "anynonarray_", false;
+    TXID_SNAPSHOT_ARRAY = 2949, "_txid_snapshot", "txid_snapshot[]", -1, false, 'A', false, 'd', 2970, 0, "array_", true;
     UUID = 2950, "uuid", "uuid", 16, false, 'U', false, 'c', 0, 2951, "uuid_", true;
     UUID_ARRAY = 2951, "_uuid", "uuid[]", -1, false, 'A', false, 'i', 2950, 0, "array_", true;
+    TXID_SNAPSHOT = 2970, "txid_snapshot", "txid_snapshot", -1, false, 'U', false, 'd', 0, 2949, "txid_snapshot_", true;
     FDW_HANDLER = 3115, "fdw_handler", "fdw_handler", 4, true, 'P', false, 'i', 0, 0, "fdw_handler_", false;
     TSM_HANDLER = 3310, "tsm_handler", "tsm_handler", 4, true, 'P', false, 'i', 0, 0, "tsm_handler_", false;
     ANYENUM = 3500, "anyenum", "anyenum", 4, true, 'P', false, 'i', 0, 0, "anyenum_", false;
@@ -181,6 +183,8 @@ types! {
     REGROLE_ARRAY = 4097, "_regrole", "regrole[]", -1, false, 'A', false, 'i', 4096, 0, "array_", true;
     REGCOLLATION = 4191, "regcollation", "regcollation", 4, true, 'N', false, 'i', 0, 4192, "regcollation", true;
     REGCOLLATION_ARRAY = 4192, "_regcollation", "regcollation[]", -1, false, 'A', false, 'i', 4191, 0, "array_", true;
+    PG_SNAPSHOT = 5038, "pg_snapshot", "pg_snapshot", -1, false, 'U', false, 'd', 0, 5039, "pg_snapshot_", true;
+    PG_SNAPSHOT_ARRAY = 5039, "_pg_snapshot", "pg_snapshot[]", -1, false, 'A', false, 'd', 5038, 0, "array_", true;
     XID8 = 5069, "xid8", "xid8", 8, true, 'U', false, 'd', 0, 271, "xid8", true;
     ANYCOMPATIBLE = 5077, "anycompatible", "anycompatible", 4, true, 'P', false, 'i', 0, 0, "anycompatible_", false;
     ANYCOMPATIBLEARRAY = 5078, "anycompatiblearray", "anycompatiblearray", -1, false, 'P', false, 'd', 0, 0, "anycompatiblearray_", true;

@@ -41,6 +41,9 @@ pub(crate) fn commit(txn: &mut Transaction, durability: Durability) -> Result<St
             validate::end_reader(txn)?;
         }
         let gate = txn.gate;
+        if let Some(core) = &txn.core {
+            txn.shard.0.store.note_committed(core);
+        }
         txn.undo_all();
         return Ok(Step::Ready(CommitOutcome { gate, position: None }));
     }

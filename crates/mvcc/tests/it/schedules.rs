@@ -8,7 +8,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::thread;
 
-use crate::support::{GRANTED, LAYOUT, World};
+use crate::support::{GRANTED, LAYOUT, World, check_unseen};
 
 const SCHEDULES: usize = 2000;
 
@@ -177,6 +177,45 @@ fn a_reader_is_told_who_wrote_what_it_sees() {
         }
         writer.join().unwrap();
         assert_eq!(shard.see_with_writer(row), told.lock().unwrap()[2]);
+    });
+}
+
+/// A number that is below a view's limit is that of a transaction that it sees, or is named, or is nobody's: the one who takes
+/// the rest of a block away and the one who takes a number from it, or a new block, find each other.
+#[test]
+fn a_view_is_told_of_every_number_that_it_does_not_see() {
+    run(|| {
+        let shard = Shard::new();
+        shard.counter();
+        let ends = Arc::new(Mutex::new(Vec::new()));
+        let writers: Vec<_> = (0..2)
+            .map(|undone| {
+                let (shard, ends) = (shard.clone(), ends.clone());
+                thread::spawn(move || {
+                    for round in 0..2 {
+                        let txn = shard.w.begin();
+                        let number = txn.id().xid8();
+                        let end = if round == undone {
+                            shard.w.store.abort(txn);
+                            None
+                        } else {
+                            let ts = shard.stamp(&txn);
+                            shard.finish(txn, ts);
+                            Some(ts)
+                        };
+                        ends.lock().unwrap().push((number, end));
+                    }
+                })
+            })
+            .collect();
+        let mut told = Vec::new();
+        for _ in 0..2 {
+            let token = shard.w.store.begin_view();
+            told.push((token.read_ts(), shard.w.store.unseen(token.read_ts()).unwrap()));
+            shard.w.store.end_view(token);
+        }
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        check_unseen(&ends.lock().unwrap(), &told);
     });
 }
 

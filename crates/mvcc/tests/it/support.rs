@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use base::{CommandId, LayoutId, Oid, RowId, Timestamp};
+use base::{CommandId, LayoutId, Oid, RowId, Timestamp, Unseen};
 use mvcc::{
     Density, LockResult, NoIndexes, Read, RowGarbage, RowLockMode, Store, StoreOptions, Table, Transaction, View,
     ViewToken, WaitPolicy, Wakeup, pin,
@@ -155,5 +155,22 @@ pub fn show(read: Read<'_>) -> String {
         Read::Visible(version) => String::from_utf8(version.tuple.to_vec()).unwrap(),
         Read::Gone(_) => "-".into(),
         Read::Absent => String::new(),
+    }
+}
+
+/// Whether what views were told agrees with when transactions committed, `None` if they were undone.
+pub fn check_unseen(ends: &[(u64, Option<Timestamp>)], told: &[(Timestamp, Unseen)]) {
+    for (view, Unseen { limit, below }) in told {
+        assert!(below.is_sorted() && below.last().is_none_or(|last| last < limit));
+        for (number, committed) in ends {
+            let is_unseen = number >= limit || below.binary_search(number).is_ok();
+            match committed {
+                Some(ts) if ts <= view => {
+                    assert!(number < limit && !is_unseen, "{number} at {ts:?}, the view at {view:?}")
+                }
+                Some(ts) => assert!(is_unseen, "{number} at {ts:?} is after the view at {view:?}"),
+                None => {}
+            }
+        }
     }
 }

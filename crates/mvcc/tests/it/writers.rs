@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use base::{CommandId, RowId, Timestamp, TxnId};
-use mvcc::{Read, RowLockMode, Store, StoreOptions, View, pin};
+use base::{CommandId, Ending, RowId, Timestamp, TxnId, Unseen};
+use mvcc::{Read, RowLockMode, Store, StoreOptions, View, ViewTooOld, pin};
 
 use crate::support::{GRANTED, LAYOUT, World};
 
@@ -91,4 +91,116 @@ fn tags_begin_anew_above_those_that_mean_something_else() {
         store.abort(txn);
     }
     assert_eq!(before >> 32, 1, "the tags have begun anew");
+    assert_eq!(store.ending(1 << 31), Ending::Forgotten, "no transaction is shown so");
+}
+
+#[test]
+fn a_view_does_not_see_who_runs_or_has_committed_since() {
+    let w = World::new();
+    let before = w.begin();
+    let running = w.begin();
+    let committed = w.begin();
+    let undone = w.begin();
+    let [before, committed, undone] = [before, committed, undone].map(|txn| (txn.id().xid8(), txn));
+    w.commit(before.1);
+    let token = w.store.begin_view();
+    w.commit(committed.1);
+    w.store.abort(undone.1);
+    let later = w.begin();
+    let unseen = w.store.unseen(token.read_ts()).unwrap();
+    let Unseen { limit, below } = &unseen;
+    let mut expected = vec![running.id().xid8(), committed.0, later.id().xid8()];
+    expected.sort_unstable();
+    assert_eq!(*below, expected);
+    assert!(*limit > later.id().xid8());
+    let next = w.begin();
+    assert!(next.id().xid8() >= *limit, "no number below is given any more");
+    assert_eq!(w.store.ending(before.0), Ending::Committed);
+    assert_eq!(w.store.ending(committed.0), Ending::Committed);
+    assert_eq!(w.store.ending(undone.0), Ending::Undone);
+    assert_eq!(w.store.ending(running.id().xid8()), Ending::Running);
+    assert_eq!(w.store.ending(u64::MAX), Ending::Future);
+    assert_eq!(w.store.ending(3), Ending::Forgotten, "of a number before the start");
+    assert_eq!(w.store.ending(1 << 31), Ending::Future);
+    // A commit that has written nothing is one too.
+    let number = later.id().xid8();
+    w.store.note_committed(&later);
+    w.abort([running, later, next]);
+    assert_eq!(w.store.ending(number), Ending::Committed);
+    // What a view does not see stays the same, whatever ends.
+    assert_eq!(w.store.unseen(token.read_ts()).unwrap().below, [committed.0]);
+    w.store.end_view(token);
+}
+
+#[test]
+fn what_is_too_long_ago_is_said_to_be() {
+    let w = World::new();
+    let token = w.store.begin_view();
+    let old = w.begin();
+    let first = old.id().xid8();
+    for _ in 1..1 << 16 {
+        let txn = w.begin();
+        w.commit(txn);
+    }
+    assert_eq!(w.store.unseen(token.read_ts()).unwrap().below.len(), 1 << 16);
+    let txn = w.begin();
+    let last = txn.id().xid8();
+    w.commit(txn);
+    assert_eq!(w.store.unseen(token.read_ts()), Err(ViewTooOld));
+    w.store.end_view(token);
+    for _ in 0..1 << 19 {
+        w.abort([w.begin()]);
+    }
+    assert_eq!(w.store.ending(last), Ending::Forgotten);
+    assert_eq!(w.store.ending(first), Ending::Running);
+    // Where its ending would stand, others' stand now.
+    w.commit(old);
+    assert_eq!(w.store.ending(first), Ending::Forgotten);
+}
+
+/// Writers commit and undo in many threads; what each view is said not to see is what had not committed when it was taken.
+#[test]
+fn what_views_do_not_see_agrees_with_when_everybody_committed() {
+    let store = new_store();
+    let clock = std::sync::Mutex::new(1u64);
+    let writer = |seed: u64| {
+        let mut ends = Vec::new();
+        for round in 0..2000 {
+            let txn = store.begin_txn().unwrap();
+            let number = txn.id().xid8();
+            if (round + seed).is_multiple_of(3) {
+                store.abort(txn);
+                ends.push((number, None));
+                continue;
+            }
+            let mut last = clock.lock().unwrap();
+            *last += 1;
+            let ts = Timestamp(*last);
+            store.publish(&txn, ts);
+            drop(last);
+            store.finish_commit(txn, ts);
+            ends.push((number, Some(ts)));
+        }
+        ends
+    };
+    let reader = || {
+        let mut told = Vec::new();
+        for _ in 0..500 {
+            let token = store.begin_view();
+            told.push((token.read_ts(), store.unseen(token.read_ts()).unwrap()));
+            store.end_view(token);
+        }
+        told
+    };
+    let (ends, told) = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..3).map(|seed| scope.spawn(move || writer(seed))).collect();
+        let told = reader();
+        let ends: Vec<_> = writers.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        (ends, told)
+    });
+    crate::support::check_unseen(&ends, &told);
+    for (number, committed) in &ends {
+        let expected = if committed.is_some() { Ending::Committed } else { Ending::Undone };
+        assert_eq!(store.ending(*number), expected);
+    }
 }

@@ -333,7 +333,7 @@ pub(crate) fn lock_parent(
         search.rows.clear();
         let step = txn.lock_row(table, row, RowLockMode::KeyShare, WaitPolicy::Block, &mut search.rows);
         match step.map_err(only_locks)? {
-            Step::Ready(RowLockOutcome::Locked) => return Ok(Step::Ready(true)),
+            Step::Ready(RowLockOutcome::Locked | RowLockOutcome::Own) => return Ok(Step::Ready(true)),
             Step::Ready(RowLockOutcome::Moved) => {
                 let again = rows_with_key(&key.parent, key.index, &key.key, values, true, &mut search.rows, txn)?;
                 if again.contains(&row) {

@@ -93,7 +93,7 @@ impl Operator for LockRows {
                         target.reader.read(self.newest.row(0), frame);
                         self.moved = true;
                     }
-                    Step::Ready(RowLockOutcome::Gone | RowLockOutcome::Skipped) => {
+                    Step::Ready(RowLockOutcome::Own | RowLockOutcome::Gone | RowLockOutcome::Skipped) => {
                         self.target = None;
                         continue 'rows;
                     }

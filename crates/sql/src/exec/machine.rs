@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, SqlState, TxnId, work};
+use base::{Error, Oid, Result, SqlState, work};
+use engine_api::Txn;
 use types::{Array, Datum};
 
 use super::rows::KeyTable;
@@ -226,8 +227,8 @@ impl Env for Cx<'_, '_> {
         self.run.eval
     }
 
-    fn transaction(&mut self, taken: bool) -> Result<Option<TxnId>> {
-        if taken { self.run.txn.take_id().map(Some) } else { Ok(self.run.txn.shown_id()) }
+    fn transaction(&mut self) -> Result<&mut dyn Txn> {
+        Ok(self.run.txn)
     }
 
     fn subquery(&mut self, index: usize, kind: &SubqueryUse, left: &[Datum], frame: &[Datum]) -> Result<Datum> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use base::{LayoutId, Lsn, Oid, Result, RowId, TxnId};
+use base::{Ending, LayoutId, Lsn, Oid, Result, RowId, TxnId, Unseen};
 use engine_api::{
     Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView,
     PreparedTransaction, RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode,
@@ -29,6 +29,9 @@ impl Txn for NoTxn {
     fn id(&self) -> Option<TxnId> { unused() }
     fn take_id(&mut self) -> Result<TxnId> { unused() }
     fn shown_id(&self) -> Option<TxnId> { unused() }
+    fn unseen(&mut self) -> Result<Arc<Unseen>> { unused() }
+    fn ending(&self, _: u64) -> Ending { unused() }
+    fn last_number(&self) -> TxnId { unused() }
     fn isolation(&self) -> Isolation { unused() }
     fn has_view(&self) -> bool { unused() }
     fn catalog(&self) -> Arc<Catalog> { unused() }

@@ -82,8 +82,11 @@ pub(crate) fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
             if function.strict && args.iter().any(|arg| matches!(arg, Code::Const(Datum::Null))) {
                 return Ok(Code::Const(Datum::Null));
             }
-            match functions::asks_for_number(function.oid) {
-                Some(taken) => Code::Transaction { taken, is_xid8: function.ret == oid::XID8 },
+            match functions::question(function.oid) {
+                Some(question) => {
+                    let is_bigint = function.ret == oid::INT8 || function.args == [oid::INT8];
+                    Code::Transaction { question, args, is_bigint }
+                }
                 None => call(function, args),
             }
         }

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use base::work::{self, Count};
-use base::{Error, Oid, Result, SqlState, TxnId, watch};
+use base::{Error, Oid, Result, SqlState, watch};
+use engine_api::Txn;
 use smallvec::SmallVec;
 use types::room::{self, Room as _};
 use types::{Array, Datum, DatumRef, InputContext, Record, oid};
@@ -20,9 +21,9 @@ pub(crate) trait Env {
     fn eval(&self) -> &dyn EvalContext;
     /// The value of a subquery for the row in `frame`; `left` are the values of its left side.
     fn subquery(&mut self, index: usize, kind: &SubqueryUse, left: &[Datum], frame: &[Datum]) -> Result<Datum>;
-    /// The transaction; `taken`: it is one with an id, from now on if it was none.
-    fn transaction(&mut self, _taken: bool) -> Result<Option<TxnId>> {
-        Err(Error::unsupported("the transaction's number cannot be used here"))
+    /// The transaction.
+    fn transaction(&mut self) -> Result<&mut dyn Txn> {
+        Err(Error::unsupported("numbers of transactions cannot be used here"))
     }
 }
 
@@ -414,7 +415,10 @@ impl Code {
                 }
                 array
             }
-            Code::Transaction { taken, is_xid8 } => functions::number_of(env.transaction(*taken)?, *is_xid8),
+            Code::Transaction { question, args, is_bigint } => {
+                let arg = args.first().map(|arg| arg.eval(env, frame)).transpose()?;
+                functions::answer(*question, arg, *is_bigint, env.transaction()?)?
+            }
             Code::Subquery { index, kind } => {
                 let mut values: SmallVec<[Datum; 2]> = SmallVec::new();
                 if let SubqueryUse::AnyAll { left, .. } | SubqueryUse::ExistsOrLookup { left, .. } = &**kind {

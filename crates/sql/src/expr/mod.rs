@@ -18,7 +18,7 @@ use types::Datum;
 pub(crate) use compile::{Resolve, comparison_of, compile, compile_all, type_of_field};
 pub(crate) use eval::{Env, Plain, Quantifier, all_true, count_conditions};
 
-use crate::functions::Function;
+use crate::functions::{Function, Question};
 use crate::ir::{CastKind, CompareOp, Expr};
 
 /// Slot of a frame.
@@ -116,10 +116,11 @@ pub(crate) enum Code {
         array: Box<Code>,
         test: Box<Code>,
     },
-    /// The number of the transaction; NULL if it has none and none is to be `taken`.
+    /// What only the transaction knows; numbers of transactions are `bigint` or `xid8`.
     Transaction {
-        taken: bool,
-        is_xid8: bool,
+        question: Question,
+        args: Box<[Code]>,
+        is_bigint: bool,
     },
     /// A subquery of the plan by number.
     Subquery {
@@ -313,12 +314,12 @@ impl Code {
         f(self);
         let mut each = |codes: &[Code]| codes.iter().for_each(|c| c.visit(f));
         match self {
-            Code::Const(_) | Code::Slot(_) | Code::Transaction { .. } => {}
+            Code::Const(_) | Code::Slot(_) => {}
             Code::Compare(_, args) | Code::NullIf(_, args) | Code::Int { args, .. } | Code::Distinct { args, .. } => {
                 each(&args[..]);
             }
             Code::IntCast(_, arg) | Code::Not(arg) | Code::IsNull(arg, _) => arg.visit(f),
-            Code::Call { args, .. } => each(args),
+            Code::Call { args, .. } | Code::Transaction { args, .. } => each(args),
             Code::Cast { arg, .. } | Code::BooleanTest { arg, .. } => arg.visit(f),
             Code::And(args) | Code::Or(args) | Code::Coalesce(args) | Code::Row { fields: args, .. } => each(args),
             Code::Case { branches, otherwise } => {

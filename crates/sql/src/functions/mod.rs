@@ -23,7 +23,7 @@ mod record;
 mod registry;
 mod send;
 mod session;
-pub(crate) use session::{IDENTITY_VALUE, asks_for_number, number_of};
+pub(crate) use session::{IDENTITY_VALUE, Question, answer, question};
 mod sets;
 mod size;
 pub(crate) use size::{call, weight};

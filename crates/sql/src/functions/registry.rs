@@ -28,6 +28,7 @@ static SCALAR_TABLES: &[&[Function]] = &[
     network::FUNCTIONS,
     record::FUNCTIONS,
     session::FUNCTIONS,
+    session::transaction::FUNCTIONS,
     spread::FUNCTIONS,
     text::FUNCTIONS,
     send::FUNCTIONS,
@@ -85,6 +86,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         .chain(text::regexp::SET_FUNCTIONS)
         .chain(json::path::SET_FUNCTIONS)
         .chain(json::record::SET_FUNCTIONS)
+        .chain(session::transaction::SET_FUNCTIONS)
     {
         r.all_sets.push(s);
         r.sets.entry(s.name).or_default().push(s);

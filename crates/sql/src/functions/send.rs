@@ -88,6 +88,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(2962, "uuid_send", &[UUID], BYTEA, send::<{ UUID.0 }>),
     immutable(2459, "varbit_send", &[VARBIT], BYTEA, send::<{ VARBIT.0 }>),
     stable(2433, "varcharsend", &[VARCHAR], BYTEA, send::<{ VARCHAR.0 }>),
+    immutable(5058, "pg_snapshot_send", &[PG_SNAPSHOT], BYTEA, send::<{ PG_SNAPSHOT.0 }>),
+    immutable(2942, "txid_snapshot_send", &[TXID_SNAPSHOT], BYTEA, send::<{ TXID_SNAPSHOT.0 }>),
     immutable(5083, "xid8send", &[XID8], BYTEA, send::<{ XID8.0 }>),
     immutable(2441, "xidsend", &[XID], BYTEA, send::<{ XID.0 }>),
 ];

@@ -12,12 +12,12 @@ mod privileges;
 pub(in crate::functions) mod regnames;
 mod sequences;
 mod sizes;
-mod transaction;
+pub(in crate::functions) mod transaction;
 mod waits;
 
 pub(crate) use catalog::shown_type;
 pub(crate) use sequences::no_sequence;
-pub(crate) use transaction::{asks_for_number, number_of};
+pub(crate) use transaction::{Question, answer, question};
 
 use std::sync::Arc;
 
@@ -119,10 +119,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     volatile(2559, "lastval", &[], INT8, sequences::lastval),
     // Names that no statement can write without quotes: what a sequence shows as a table.
     volatile(4032, "pg_sequence_last_value", &[REGCLASS], INT8, sequences::sequence_last_value),
-    stable(transaction::TXID_CURRENT, "txid_current", &[], INT8, unsupported),
-    stable(transaction::TXID_IF_ASSIGNED, "txid_current_if_assigned", &[], INT8, unsupported),
-    stable(transaction::XACT_ID, "pg_current_xact_id", &[], XID8, unsupported),
-    stable(transaction::XACT_ID_IF_ASSIGNED, "pg_current_xact_id_if_assigned", &[], XID8, unsupported),
     volatile(3809, "pg_export_snapshot", &[], TEXT, waits::export_snapshot),
     volatile(3036, "pg_notify", &[TEXT, TEXT], VOID, notify::notify).lax(),
     volatile(3296, "pg_notification_queue_usage", &[], FLOAT8, notify::queue_usage),
@@ -287,10 +283,6 @@ fn temporary_schema(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     let (catalog, path) = (cx.catalog(), cx.identity().search_path);
     let own = path.into_iter().find(|&schema| crate::ddl::temporary::is_temporary(&catalog, schema));
     Ok(Datum::Oid(own.map_or(0, |schema| schema.0)))
-}
-
-fn unsupported(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
-    Err(Error::unsupported("this function is not supported"))
 }
 
 fn version(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {

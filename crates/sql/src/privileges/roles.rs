@@ -2,6 +2,7 @@
 
 use base::Oid;
 use engine_api::{Catalog, CatalogObject, RoleDesc, oids};
+use smallvec::SmallVec;
 
 use super::Who;
 
@@ -18,7 +19,8 @@ fn database_owner(catalog: &Catalog, database: Oid) -> Option<Oid> {
     }
 }
 
-/// A role and all it is a member of, itself first; only through roles that `passes`.
+/// A role and all it is a member of, itself first, then level by level, each in the order of the OIDs, as PostgreSQL goes through
+/// them: it says in whose name a role grants. Only through roles that `passes`.
 fn closure(catalog: &Catalog, who: Who, passes: impl Fn(&RoleDesc) -> bool) -> Vec<Oid> {
     let mut found = vec![who.role];
     let owner = database_owner(catalog, who.database);
@@ -27,7 +29,9 @@ fn closure(catalog: &Catalog, who: Who, passes: impl Fn(&RoleDesc) -> bool) -> V
         next += 1;
         let Some(role) = catalog.role_by_oid(oid).filter(|role| passes(role)) else { continue };
         let implied = (owner == Some(oid)).then_some(oids::ROLE_DATABASE_OWNER);
-        for other in role.member_of.iter().map(|m| m.role).chain(implied) {
+        let mut direct: SmallVec<[Oid; 8]> = role.member_of.iter().map(|m| m.role).collect();
+        direct.sort_unstable();
+        for other in direct.into_iter().chain(implied) {
             if !found.contains(&other) {
                 found.push(other);
             }

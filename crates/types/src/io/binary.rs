@@ -10,6 +10,7 @@ use super::{AF_INET, AF_INET6, char_text};
 use crate::encoding::utf8_text as utf8;
 use crate::jsonpath::JsonPath;
 use crate::numeric::Numeric;
+use crate::snapshot::Snapshot;
 use crate::{Datum, Inet, Interval, array, bits, json, oid, user};
 
 /// The message of the error about bytes behind a value. Whoever knows which parameter it is says so.
@@ -59,7 +60,7 @@ impl<'a> Input<'a> {
         Ok(i32::from_be_bytes(self.array()?))
     }
 
-    fn long(&mut self) -> Result<i64> {
+    pub(crate) fn long(&mut self) -> Result<i64> {
         Ok(i64::from_be_bytes(self.array()?))
     }
 
@@ -192,6 +193,7 @@ pub(crate) fn take(ty: Oid, typmod: i32, input: &mut Input<'_>) -> Result<Datum>
         }
         oid::JSONB => Datum::from(json::normal_form(input.versioned("jsonb")?)?),
         oid::JSONPATH => Datum::from(JsonPath::parse(input.versioned("jsonpath")?)?.to_string()),
+        oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT => Datum::from(Snapshot::read_binary(input)?.to_string()),
         ty if user::is_enum(ty) => user::parse_label(ty, utf8(input.rest())?)?,
         ty if user::is_domain(ty) => {
             let (base, typmod) = user::base_type(ty, typmod);

@@ -35,7 +35,7 @@ pub fn xid8_number(xid8: i64) -> u64 {
 
 /// C's `strtoul`: a number in front, decimal, octal behind `0` or hexadecimal behind `0x` if `based`; and what follows it. A
 /// number that is too large is the largest, and said to be wrong.
-fn strtoul(text: &[u8], based: bool) -> (u64, bool, &[u8]) {
+pub(crate) fn strtoul(text: &[u8], based: bool) -> (u64, bool, &[u8]) {
     let blanks = text.iter().take_while(|b| b.is_ascii_whitespace() || **b == 0x0b).count();
     let (negative, unsigned) = match &text[blanks..] {
         [b'-', rest @ ..] => (true, rest),

@@ -47,7 +47,7 @@ fn lock(
             target.reader.read(newest.row(0), frame);
             Locked::Moved
         }
-        Step::Ready(RowLockOutcome::Gone | RowLockOutcome::Skipped) => Locked::Gone,
+        Step::Ready(RowLockOutcome::Own | RowLockOutcome::Gone | RowLockOutcome::Skipped) => Locked::Gone,
         Step::Wait(wait) => Locked::Wait(wait),
     })
 }
