@@ -91,7 +91,7 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         }
         oid::JSONB => Datum::from(json::normal_form(text)?),
         oid::JSONPATH => Datum::from(JsonPath::parse(text)?.to_string()),
-        oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT => Datum::from(Snapshot::parse(text)?.to_string()),
+        oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT => Datum::from(Snapshot::parse(text)?.text()?),
         oid::INT2VECTOR | oid::OIDVECTOR => array::parse_vector(ty, text, cx)?,
         ty if oid::element_of(ty).is_some() => array::parse(ty, typmod, text, cx)?,
         ty if user::is_enum(ty) => user::parse_label(ty, text)?,
@@ -196,8 +196,7 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
         }
         DatumRef::Text(v) if ty == oid::CHAR => out.push(parse_char(v)),
         DatumRef::Text(v) if matches!(ty, oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT) => {
-            out.make_room(v.len())?;
-            Snapshot::parse(v)?.write_binary(out);
+            Snapshot::parse(v)?.write_binary(out)?;
         }
         DatumRef::Text(v) => {
             // A version comes first.

@@ -2,12 +2,11 @@
 //!
 //! Held as [`Datum::Text`](crate::Datum::Text) in its text form, `xmin:xmax:xip,xip…`.
 
-use std::fmt::{Display, Formatter};
-
-use base::{Error, Result, SqlState};
+use base::{Error, Result, SqlState, work};
 
 use crate::io::binary::Input;
 use crate::io::counted::strtoul;
+use crate::room::Room as _;
 
 /// What a view sees: each transaction whose number is below `xmax`, except those in `running`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +41,7 @@ impl Snapshot {
             if number >= xmax {
                 return Err(invalid());
             }
-            snapshot.add(number).ok_or_else(invalid)?;
+            snapshot.add(number)?.ok_or_else(invalid)?;
             rest = match behind {
                 [b',', rest @ ..] => rest,
                 [] => behind,
@@ -59,16 +58,18 @@ impl Snapshot {
     }
 
     /// The next of those that were running, once; `None` if it is out of order.
-    fn add(&mut self, number: u64) -> Option<()> {
-        match self.running.last() {
+    fn add(&mut self, number: u64) -> Result<Option<()>> {
+        work::step(16)?;
+        Ok(match self.running.last() {
             _ if number < self.xmin => None,
             Some(last) if number < *last => None,
             Some(last) if number == *last => Some(()),
             _ => {
+                self.running.make_room(1)?;
                 self.running.push(number);
                 Some(())
             }
-        }
+        })
     }
 
     /// Reads the binary form.
@@ -85,32 +86,47 @@ impl Snapshot {
             if number >= xmax {
                 return Err(invalid());
             }
-            snapshot.add(number).ok_or_else(invalid)?;
+            snapshot.add(number)?.ok_or_else(invalid)?;
         }
         Ok(snapshot)
     }
 
     /// Appends the binary form.
-    pub(crate) fn write_binary(&self, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// Why the statement should stop, or that there is no room.
+    pub(crate) fn write_binary(&self, out: &mut Vec<u8>) -> Result<()> {
+        out.make_room(4 + 8 * (2 + self.running.len()))?;
         out.extend_from_slice(&(self.running.len() as i32).to_be_bytes());
         for number in [self.xmin, self.xmax].iter().chain(&self.running) {
+            work::step(1)?;
             out.extend_from_slice(&number.to_be_bytes());
         }
+        Ok(())
+    }
+
+    /// The text form.
+    ///
+    /// # Errors
+    /// As of [`Snapshot::write_binary`].
+    pub fn text(&self) -> Result<String> {
+        let mut text = format!("{}:{}:", self.xmin, self.xmax);
+        let mut digits = itoa::Buffer::new();
+        for (at, number) in self.running.iter().enumerate() {
+            work::step(4)?;
+            let number = digits.format(*number);
+            text.make_room(1 + number.len())?;
+            if at > 0 {
+                text.push(',');
+            }
+            text.push_str(number);
+        }
+        Ok(text)
     }
 
     /// Whether it sees the transaction of this number, if that has committed.
     pub fn sees(&self, number: u64) -> bool {
         number < self.xmin || number < self.xmax && self.running.binary_search(&number).is_err()
-    }
-}
-
-impl Display for Snapshot {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}:", self.xmin, self.xmax)?;
-        for (at, number) in self.running.iter().enumerate() {
-            write!(f, "{}{number}", if at == 0 { "" } else { "," })?;
-        }
-        Ok(())
     }
 }
 
@@ -122,9 +138,9 @@ mod tests {
     fn text_and_binary_forms_agree() {
         for (text, shown) in [("12:13:", "12:13:"), ("12:18:14,16,16", "12:18:14,16"), (" 1: 5:1,", "1:5:1")] {
             let snapshot = Snapshot::parse(text).unwrap();
-            assert_eq!(snapshot.to_string(), shown);
+            assert_eq!(snapshot.text().unwrap(), shown);
             let mut bytes = Vec::new();
-            snapshot.write_binary(&mut bytes);
+            snapshot.write_binary(&mut bytes).unwrap();
             assert_eq!(Snapshot::read_binary(&mut Input(&bytes)).unwrap(), snapshot);
             for len in 0..bytes.len() {
                 assert!(Snapshot::read_binary(&mut Input(&bytes[..len])).is_err());

@@ -193,7 +193,7 @@ pub(crate) fn take(ty: Oid, typmod: i32, input: &mut Input<'_>) -> Result<Datum>
         }
         oid::JSONB => Datum::from(json::normal_form(input.versioned("jsonb")?)?),
         oid::JSONPATH => Datum::from(JsonPath::parse(input.versioned("jsonpath")?)?.to_string()),
-        oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT => Datum::from(Snapshot::read_binary(input)?.to_string()),
+        oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT => Datum::from(Snapshot::read_binary(input)?.text()?),
         ty if user::is_enum(ty) => user::parse_label(ty, utf8(input.rest())?)?,
         ty if user::is_domain(ty) => {
             let (base, typmod) = user::base_type(ty, typmod);

@@ -3,7 +3,7 @@
 //! A `tid` is held as [`Datum::Int8`], the block above 16 bits of the offset; an `xid8` as one whose highest bit is inverted. So
 //! both have the order of their numbers.
 
-use base::Result;
+use base::{Result, work};
 
 use super::{invalid_syntax, write_int};
 use crate::Datum;
@@ -12,6 +12,9 @@ use crate::Datum;
 const OFFSET_BITS: u32 = 16;
 /// What makes the order of numbers without a sign that of numbers with one.
 const HIGHEST: u64 = 1 << 63;
+
+/// Digits that are read between two counts of the work.
+const DIGITS_AT_ONCE: usize = 1 << 12;
 
 /// A `tid`.
 pub fn tid(block: u32, offset: u16) -> Datum {
@@ -52,6 +55,9 @@ pub(crate) fn strtoul(text: &[u8], based: bool) -> (u64, bool, &[u8]) {
         let next = value.checked_mul(base.into()).and_then(|v| v.checked_add(digit.into()));
         (value, fits) = (next.unwrap_or(u64::MAX), fits && next.is_some());
         len += 1;
+        if len.is_multiple_of(DIGITS_AT_ONCE) {
+            work::beat(DIGITS_AT_ONCE);
+        }
     }
     // Without a digit nothing was taken.
     let rest = if len == 0 { text } else { &digits[len..] };

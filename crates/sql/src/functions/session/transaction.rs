@@ -81,7 +81,7 @@ pub(crate) fn answer(question: Question, arg: Option<Datum>, is_bigint: bool, tx
         (Question::NumberIfAny, None) => txn.shown_id().map_or(Datum::Null, |id| shown(id.xid8(), is_bigint)),
         (Question::Snapshot, None) => {
             let unseen = txn.unseen()?;
-            Datum::from(Snapshot::new(unseen.limit, unseen.below.clone()).to_string())
+            Datum::from(Snapshot::new(unseen.limit, unseen.below.clone()).text()?)
         }
         (Question::Status, Some(Datum::Int8(number))) if is_bigint => status(number as u64, txn)?,
         (Question::Status, Some(Datum::Int8(number))) => status(types::xid8_number(number), txn)?,
