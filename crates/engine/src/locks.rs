@@ -156,6 +156,12 @@ impl Transaction {
         if !core.is_waiting() {
             answer = inner.store.lock_row(core, rows, row, mode, mvcc::WaitPolicy::Never, &inner.nobody);
         }
+        if answer == LockResult::WouldBlock
+            && let Some(error) = self.lost(handle, row, mode, &guard)
+        {
+            return Err(error);
+        }
+        let (core, inner) = (self.core.as_mut().expect("started above"), &self.shard.0);
         let mut waiting = None;
         if answer == LockResult::WouldBlock && policy == WaitPolicy::Block {
             let (wait, wake) = wakeup();
@@ -231,6 +237,39 @@ impl Transaction {
             self.shard.0.store.undo_to(core, mark);
         }
         outcome.map(Step::Ready)
+    }
+
+    /// Why the transaction cannot have a row any more, whoever holds it now: another has changed or deleted it since the snapshot was
+    /// taken. Nobody waits for what is lost.
+    fn lost(
+        &mut self,
+        handle: &TableHandle,
+        row: RowId,
+        mode: mvcc::RowLockMode,
+        guard: &mvcc::Guard,
+    ) -> Option<Error> {
+        if self.options.isolation == Isolation::ReadCommitted {
+            return None;
+        }
+        let (view, rows) = (self.view(), &handle.store.rows);
+        let (ts, what) = match rows.newest(row, view.own, guard) {
+            Newest::Live(version) | Newest::Undecided { decided: Some(version), .. } => {
+                match rows.read(row, &view, guard) {
+                    // Who locks the key only is not concerned by other columns.
+                    Read::Visible(seen) if mode == mvcc::RowLockMode::KeyShare && handle.same_keys(&seen, &version) => {
+                        return None;
+                    }
+                    _ => (version.ts, "update"),
+                }
+            }
+            Newest::Deleted(ts) => (ts, "delete"),
+            Newest::Undecided { decided: None, .. } | Newest::Absent => return None,
+        };
+        if ts <= view.read_ts {
+            return None;
+        }
+        self.note(ts);
+        Some(concurrent(what))
     }
 
     /// Whether a row that a newest command ([`engine_api::Txn::begin_newest_command`]) is about to change was made or

@@ -172,3 +172,44 @@ fn table_locks_conflict_as_in_the_table() {
         schedule.collect()
     });
 }
+
+/// What has been changed since the snapshot is lost, and not waited for, whoever holds it now.
+#[test]
+fn lost_rows() {
+    let changes = ["UPDATE test SET value = 11 WHERE id = 1", "UPDATE child SET id = 6 WHERE id = 5"];
+    let holds = [
+        "UPDATE test SET value = 12 WHERE id = 1",
+        "UPDATE test SET id = 3 WHERE id = 1",
+        "DELETE FROM test WHERE id = 1",
+        "SELECT value FROM test WHERE id = 1 FOR SHARE",
+    ];
+    let asks = [
+        "UPDATE test SET value = 13 WHERE id = 1",
+        "UPDATE test SET id = 4 WHERE id = 1",
+        "DELETE FROM test WHERE id = 1",
+        "SELECT value FROM test WHERE id = 1 FOR UPDATE",
+        "SELECT value FROM test WHERE id = 1 FOR NO KEY UPDATE",
+        "SELECT value FROM test WHERE id = 1 FOR SHARE",
+        "SELECT value FROM test WHERE id = 1 FOR KEY SHARE",
+        "SELECT value FROM test WHERE id = 1 FOR UPDATE NOWAIT",
+        "SELECT value FROM test WHERE id = 1 FOR SHARE SKIP LOCKED",
+        "INSERT INTO test VALUES (1, 14) ON CONFLICT (id) DO UPDATE SET value = 15",
+        "INSERT INTO child VALUES (9, 1)",
+    ];
+    let mut text = String::new();
+    for (change, is_lost) in changes.iter().zip(["changed", "as it was"]) {
+        for hold in holds {
+            // Here PostgreSQL waits for the lock and fails then.
+            let is_listed =
+                |ask: &str| ask.contains("ON CONFLICT") && hold.contains("FOR SHARE") && is_lost == "changed";
+            for ask in asks.iter().filter(|ask| !is_listed(ask)) {
+                text += &format!(
+                    "== {is_lost}, {hold}, then {ask}\n\
+                     a: BEGIN ISOLATION LEVEL {{level}}\na: SELECT count(*) FROM test\nb: {change}\n\
+                     b: BEGIN ISOLATION LEVEL {{level}}\nb: {hold}\na: {ask}\nb: ROLLBACK\na: ROLLBACK\n\n"
+                );
+            }
+        }
+    }
+    compare_at(&["REPEATABLE READ"], |level| Schedule::parse_all(&text, level));
+}

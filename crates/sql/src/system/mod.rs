@@ -53,7 +53,8 @@ pub use deparse::{
 };
 pub(crate) use descriptions::comment;
 pub(crate) use extensions::is_always_there;
-pub(crate) use procedures::{function_arguments, function_name, functions_named};
+pub(crate) use internal_functions::internal_function;
+pub(crate) use procedures::{function_arguments, function_name, functions_named, is_strict};
 pub(crate) use relations::column_of_node;
 
 /// A relation computed from the catalog.

@@ -5,7 +5,7 @@ use engine_api::oids;
 use types::Datum;
 
 use super::aggregate_facts::{LAX, aggregate_facts};
-use super::internal_functions::{INTERNAL_FUNCTIONS, internal_function, internal_oid};
+use super::internal_functions::{INTERNAL_FUNCTIONS, InternalFunction, internal_function, internal_oid};
 use super::operator_facts::operator_facts;
 use super::relations::oid_array;
 use super::{Rows, SystemRelation, oid, row, text};
@@ -41,6 +41,11 @@ pub(crate) fn function_arguments(number: u32) -> Option<Vec<u32>> {
         .or_else(|| functions::all_aggregates().iter().find(|a| a.oid == number).map(|a| numbers(a.args)))
         .or_else(|| functions::all_set_functions().iter().find(|s| s.oid == number).map(|s| numbers(s.args)))
         .or_else(|| internal_function(number).map(|f| f.args.to_vec()))
+}
+
+/// Whether an internal function is not called for NULL.
+pub(crate) fn is_strict(function: &InternalFunction) -> bool {
+    !LAX_INTERNAL.contains(&function.name) && !LAX.contains(&function.oid)
 }
 
 /// What pg_proc says of a function.
@@ -227,7 +232,7 @@ pub(super) fn procedures(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 columns: &[],
                 ret: Oid(f.ret),
                 variadic: false,
-                strict: !LAX_INTERNAL.contains(&f.name) && !LAX.contains(&f.oid),
+                strict: is_strict(f),
                 set: false,
                 volatility: match f.volatility {
                     'i' => "i",

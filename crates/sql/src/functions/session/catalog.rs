@@ -1,5 +1,7 @@
 //! Names and definitions of what is in the catalog.
 
+use std::borrow::Cow;
+
 use base::work::Count;
 use base::{Oid, Result};
 use engine_api::{CatalogObject, Expression, TableKind, TypeDesc, TypeKind};
@@ -92,7 +94,7 @@ pub(super) fn function_is_visible(cx: &dyn EvalContext, args: &[Datum]) -> Resul
         let found = extensions::visible(&catalog, identity.database_oid, path, &[function.name]);
         return Ok(found.iter().any(|(_, visible)| visible.oid == oid.0).into());
     }
-    visible(signature(oid).is_some())
+    visible(system::function_name(oid.0).is_some())
 }
 
 pub(super) fn operator_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -296,19 +298,22 @@ pub(super) fn column_is_updatable(cx: &dyn EvalContext, args: &[Datum]) -> Resul
 }
 
 /// Argument types, whether the last repeats, result type and whether that is a set, of any function.
-fn signature(oid: Oid) -> Option<(&'static [Oid], bool, Oid, bool)> {
+fn signature(oid: Oid) -> Option<(Cow<'static, [Oid]>, bool, Oid, bool)> {
     if let Some(f) = function_by_oid(oid.0) {
-        return Some((f.args, f.variadic, f.ret, false));
+        return Some((f.args.into(), f.variadic, f.ret, false));
     }
     if let Some(a) = all_aggregates().iter().find(|a| a.oid == oid.0) {
-        return Some((a.args, false, a.ret, false));
+        return Some((a.args.into(), false, a.ret, false));
+    }
+    if let Some(f) = system::internal_function(oid.0) {
+        return Some((f.args.iter().map(|&ty| Oid(ty)).collect(), false, Oid(f.ret), false));
     }
     let set = all_set_functions().iter().find(|s| s.oid == oid.0)?;
     let ret = match set.columns {
         [(_, ty)] => *ty,
         _ => types::oid::RECORD,
     };
-    Some((set.args, set.variadic, ret, true))
+    Some((set.args.into(), set.variadic, ret, true))
 }
 
 pub(super) fn function_result(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -348,12 +353,14 @@ pub(super) fn function_definition(cx: &dyn EvalContext, args: &[Datum]) -> Resul
         last.insert_str(0, "VARIADIC ");
     }
     let function = function_by_oid(oid.0);
-    let volatility = match function.map(|f| f.volatility) {
-        Some(Volatility::Volatile) => "",
-        Some(Volatility::Stable) => " STABLE",
+    let internal = system::internal_function(oid.0).filter(|_| function.is_none());
+    let volatility = match (function.map(|f| f.volatility), internal.map(|f| f.volatility)) {
+        (Some(Volatility::Volatile), _) | (None, Some('v')) => "",
+        (Some(Volatility::Stable), _) | (None, Some('s')) => " STABLE",
         _ => " IMMUTABLE",
     };
-    let strict = if function.is_none_or(|f| f.strict) { " STRICT" } else { "" };
+    let is_strict = internal.map_or(function.is_none_or(|f| f.strict), system::is_strict);
+    let strict = if is_strict { " STRICT" } else { "" };
     let (catalog, database) = (cx.catalog(), cx.identity().database_oid);
     let schema = extensions::installed(&catalog, database, oid.0).and_then(|extension| catalog.get(extension.schema));
     Ok(Datum::from(format!(
