@@ -13,7 +13,7 @@ use types::type_info;
 
 use crate::bind::visit;
 use crate::ddl::quote_name;
-use crate::ir::{Body, CastKind, Column, Cte, Expr, Query, RelKind};
+use crate::ir::{Body, CastKind, Column, Cte, Expr, Query, RelKind, SubqueryKind};
 
 /// A collation of `pg_catalog`.
 pub(crate) struct Collation {
@@ -302,6 +302,9 @@ fn derive(expr: &Expr, place: Place<'_>) -> Result<Derived> {
             {
                 below = all(&call.args, Place { columns, ..place })?;
             }
+        }
+        Expr::Subquery { kind: SubqueryKind::Scalar | SubqueryKind::Array, query, .. } => {
+            below = of_query_inside(query, 0, place.columns, place)?.map_or(Derived::None, implicit);
         }
         _ => {
             let mut parts = Ok(Derived::None);

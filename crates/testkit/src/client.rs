@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::reply::{Column, Event, Fields, Reply};
+use crate::reply::{Column, Event, Fields, Inside, Reply};
 
 /// OIDs from here on are given out at run time.
 const FIRST_USER_OID: u32 = 16384;
@@ -319,6 +319,7 @@ fn fields(body: &mut Body<'_>) -> Fields {
             b'D' => fields.detail = Some(text),
             b'H' => fields.hint = Some(text),
             b'P' => fields.position = Some(text),
+            b'q' | b'W' => fields.inside = Inside(Some(text)),
             b's' => fields.objects[0] = Some(without_session(text)),
             b't' => fields.objects[1] = Some(text),
             b'c' => fields.objects[2] = Some(text),

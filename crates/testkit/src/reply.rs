@@ -21,6 +21,25 @@ pub struct Fields {
     pub position: Option<String>,
     /// Schema, table, column, data type and constraint that the error is about.
     pub objects: [Option<String>; 5],
+    /// The server's own statement that failed inside of the client's, if PostgreSQL names one; it is not compared.
+    pub inside: Inside,
+}
+
+/// A statement of the server's own; all are equal.
+#[derive(Debug, Clone, Eq, Default)]
+pub struct Inside(pub Option<String>);
+
+impl PartialEq for Inside {
+    fn eq(&self, _: &Inside) -> bool {
+        true
+    }
+}
+
+impl Inside {
+    /// Whether it follows a foreign key.
+    pub fn is_of_foreign_key(&self) -> bool {
+        self.0.as_ref().is_some_and(|sql| ["FROM ONLY \"", "UPDATE ONLY \""].iter().any(|words| sql.contains(words)))
+    }
 }
 
 /// A column of a result.

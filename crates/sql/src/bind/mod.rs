@@ -333,6 +333,18 @@ pub struct BoundView {
     pub desc: engine_api::ViewDesc,
 }
 
+/// The collations of what a query gives: 0 for types that have none, nothing where it cannot be told.
+///
+/// # Errors
+/// As of binding it; 42P21 for explicit collations that differ.
+pub fn output_collations(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<Vec<Option<u32>>> {
+    let Node::SelectStmt(select) = node else { return Err(Error::unsupported("this statement cannot be bound")) };
+    // As it is written: a constant does not say what it was folded from.
+    cx.keeps_calls = true;
+    let query = Binder::new(cx, sql).subquery(select, true)?.query;
+    crate::collation::of_output(&query, &cx.catalog, sql)
+}
+
 /// Binds the query of a view that is being defined.
 pub fn bind_view(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundView> {
     let Node::SelectStmt(select) = node else {

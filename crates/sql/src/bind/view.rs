@@ -158,12 +158,12 @@ impl<'a, 'c> Binder<'a, 'c> {
         self.cx.catalog.table(known.oid).map(|t| t.schema)
     }
 
-    /// Binds something of a view's text under the names of the view.
+    /// Binds something of a view's text under the names of the view. Answers also which columns of what it is over are read.
     fn inside_view<T>(
         &mut self,
         desc: &Arc<TableDesc>,
         bind: impl for<'x> FnOnce(&mut Binder<'x, 'c>, &'x SelectStmt) -> Result<T>,
-    ) -> Result<T> {
+    ) -> Result<(T, BTreeSet<usize>)> {
         let view = desc.view.as_ref().ok_or_else(|| Error::internal("a view without a query"))?;
         if self.views.contains(&desc.oid) {
             let message = format!("{RECURSION} for relation \"{}\"", desc.name);
@@ -181,7 +181,7 @@ impl<'a, 'c> Binder<'a, 'c> {
         let params = std::mem::take(&mut self.cx.param_types);
         // What is noted is in the text of the one view that is to be kept, not in those that it reads.
         let notes = self.notes.take().filter(|_| self.inside.is_none());
-        let (result, tables, queries, refused, next_cte, below, notes) = {
+        let (result, tables, queries, refused, next_cte, read, notes) = {
             let mut inner = Binder::new(&mut *self.cx, &text);
             inner.notes = notes;
             inner.views = views;
@@ -197,9 +197,6 @@ impl<'a, 'c> Binder<'a, 'c> {
             (result, inner.tables, inner.queries, inner.refused, inner.next_cte, inner.through.used.read, notes)
         };
         self.notes = notes;
-        if let Some(written) = self.through.views.iter_mut().find(|written| written.desc.oid == desc.oid) {
-            written.below = below;
-        }
         self.cx.identity.search_path = path;
         self.cx.param_types = params;
         self.queries = queries;
@@ -210,7 +207,7 @@ impl<'a, 'c> Binder<'a, 'c> {
         if let Some(refused) = refused {
             self.refused.get_or_insert(refused);
         }
-        result.map_err(|mut error| {
+        result.map(|result| (result, read)).map_err(|mut error| {
             error.fields_mut().position = None;
             error
         })
@@ -219,7 +216,7 @@ impl<'a, 'c> Binder<'a, 'c> {
     /// The query of a view.
     pub(super) fn view_query(&mut self, desc: &Arc<TableDesc>) -> Result<Query> {
         let mut query =
-            self.inside_view(desc, |inner, select| inner.subquery(select, true).map(|bound| bound.query))?;
+            self.inside_view(desc, |inner, select| inner.subquery(select, true).map(|bound| bound.query))?.0;
         query.of_view = Some(QueryOfView { view: Arc::clone(desc), is_whole: true, is_locked: false });
         // A view that was made before domains were kept has columns of what is under them.
         let held = |ty| types::user::plain_type(ty, -1).0;
@@ -245,8 +242,9 @@ impl<'a, 'c> Binder<'a, 'c> {
         self.through.views.push(WrittenView { desc: Arc::clone(desc), columns: Vec::new(), below: BTreeSet::new() });
         let cascaded = cascaded || own_option == Some(CheckOption::Cascaded);
         let name = desc.name.clone();
-        let (table, columns, filter, below, names_system) =
+        let ((table, columns, filter, below, names_system), read) =
             self.inside_view(desc, |inner, select| inner.simple_view(select, &name, verb, cascaded))?;
+        self.through.views[place].below = read;
         let width = table.desc.columns.len();
         let mut through = Through {
             name: desc.name.clone(),

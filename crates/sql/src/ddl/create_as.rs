@@ -9,7 +9,7 @@ use super::create_table::{layout_of, on_commit, persistence};
 use super::names::strings;
 use super::storage;
 use crate::session::Source;
-use crate::system_column;
+use crate::{collation, system_column};
 
 pub(super) async fn create_table_as(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<String> {
     if stmt.objtype == ObjectType::OBJECT_MATVIEW {
@@ -83,6 +83,9 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exist
         on_commit: on_commit(cx, into.onCommit, temporary)?,
         ..TableDesc::new(cx.allocate(), schema, relname, cx.owner(), Vec::new())
     };
+    let catalog = cx.catalog();
+    let is_collated = columns.iter().any(|column| collation::of_type(&catalog, column.own.oid) != 0);
+    let collations = if is_collated { cx.session.output_collations(&query, &text, &arguments)? } else { Vec::new() };
     for (i, column) in columns.iter().enumerate() {
         let name = names.get(i).unwrap_or(&column.name);
         system_column::refuse_name(&table, name)?;
@@ -90,7 +93,8 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exist
             return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
         }
         super::refuse_pseudo_type(name, column.own.oid)?;
-        table.columns.push(ColumnDesc::new(i as i16 + 1, name.clone(), column.own.oid, column.own.typmod));
+        let column = ColumnDesc::new(i as i16 + 1, name.clone(), column.own.oid, column.own.typmod);
+        table.columns.push(super::view::collated(&catalog, column, collations.get(i).copied().unwrap_or(Some(0)))?);
     }
     let layout = layout_of(&table, LayoutId(1));
     table.layouts.push(layout);

@@ -113,19 +113,26 @@ pub(super) fn named_columns(
             return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
         }
         super::refuse_pseudo_type(name, ty.oid)?;
-        let collation = bound.collations[i].ok_or_else(|| {
-            collation::indeterminate(match is_materialized {
-                true => {
-                    let ty = types::format_type(ty.oid, -1);
-                    format!("no collation was derived for column \"{name}\" with collatable type {ty}")
-                }
-                false => format!("could not determine which collation to use for view column \"{name}\""),
-            })
-        })?;
-        let collation = Some(collation).filter(|&of| of != collation::of_type(catalog, ty.oid));
-        columns.push(ColumnDesc { collation, ..ColumnDesc::new(i as i16 + 1, name.clone(), ty.oid, ty.typmod) });
+        let column = ColumnDesc::new(i as i16 + 1, name.clone(), ty.oid, ty.typmod);
+        columns.push(match (is_materialized, bound.collations[i]) {
+            (false, None) => {
+                let message = format!("could not determine which collation to use for view column \"{name}\"");
+                return Err(collation::indeterminate(message));
+            }
+            (_, collation) => collated(catalog, column, collation)?,
+        });
     }
     Ok(columns)
+}
+
+/// A column of what keeps the rows of a query, with the collation that the query gives it.
+pub(super) fn collated(catalog: &Catalog, column: ColumnDesc, collation: Option<u32>) -> Result<ColumnDesc> {
+    let collation = collation.ok_or_else(|| {
+        let (name, ty) = (&column.name, types::format_type(column.type_oid, -1));
+        collation::indeterminate(format!("no collation was derived for column \"{name}\" with collatable type {ty}"))
+    })?;
+    let collation = Some(collation).filter(|&of| of != collation::of_type(catalog, column.type_oid));
+    Ok(ColumnDesc { collation, ..column })
 }
 
 fn check_option(stmt: &ViewStmt, options: &mut Vec<(String, String)>) -> Result<Option<CheckOption>> {

@@ -290,6 +290,19 @@ impl Session {
         self.with_binder(|cx| bind::bind_view(node, sql, cx))
     }
 
+    /// The collations of what a query gives ([`bind::output_collations`]).
+    pub(crate) fn output_collations(
+        &mut self,
+        node: &rupg_sql::nodes::Node,
+        sql: &str,
+        arguments: &Arguments,
+    ) -> Result<Vec<Option<u32>>> {
+        self.with_binder(|cx| {
+            cx.param_types.clone_from(&arguments.types);
+            bind::output_collations(node, sql, cx)
+        })
+    }
+
     /// The columns of its table behind those of a simple view that is not in the catalog yet.
     pub(crate) fn through_view(&mut self, view: &TableDesc, verb: &str) -> Result<Vec<Option<usize>>> {
         self.with_binder(|cx| bind::bind_through_view(view, verb, cx))

@@ -141,12 +141,22 @@ impl Writer<'_> {
     pub(super) fn create_view(&mut self) -> Option<String> {
         let query = self.query()?;
         let name = self.new_name("v");
-        let what = match self.below(8) {
+        let what = match self.below(9) {
             0 | 1 => "MATERIALIZED VIEW",
             2 => "OR REPLACE VIEW",
+            3 => "TABLE",
             _ => "VIEW",
         };
-        Some(format!("CREATE {what} {name} AS {query}"))
+        // Of a side that a condition without columns takes away, what keeps rows has no collation.
+        let query = match query.rsplit_once(" WHERE ") {
+            Some((sides, _)) if sides.contains(" UNION ALL ") && matches!(what, "TABLE" | "MATERIALIZED VIEW") => {
+                sides.to_owned()
+            }
+            _ => query,
+        };
+        // The order of the rows that grouping gives is nobody's promise, and would be that of a dump.
+        let filled = if what == "TABLE" { " WITH NO DATA" } else { "" };
+        Some(format!("CREATE {what} {name} AS {query}{filled}"))
     }
 
     /// The query of a view.
