@@ -85,7 +85,8 @@ pub fn names(reference: &mut Connection, subject: &mut Connection) -> Names {
     let mut callable: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
     let wanted = "SELECT proname, pronargs - pronargdefaults, pronargs + CASE WHEN provariadic <> 0 THEN 1 ELSE 0 END FROM pg_proc \
                   WHERE prokind IN ('f', 'a') AND pronamespace = 11 AND proname !~ '^(pg_|has_|lo_)' \
-                  AND NOT 'internal'::regtype = ANY (proargtypes) AND proname !~ '_(handler|validator)$' \
+                  AND NOT ('internal'::regtype = ANY (proargtypes) OR 'cstring'::regtype = ANY (proargtypes)) \
+                  AND prorettype <> 'cstring'::regtype AND proname !~ '_(handler|validator)$' \
                   AND proname NOT IN ('acldefault', 'inet_client_addr', 'inet_server_addr') \
                   AND oid NOT IN (SELECT unnest(ARRAY[typinput::oid, typoutput::oid, typreceive::oid, typsend::oid, typmodin::oid, \
                   typmodout::oid]) FROM pg_type) \
