@@ -207,12 +207,7 @@ impl Transaction {
             }
             Found::Other(version) if snapshot => {
                 self.note(version.ts);
-                let keys_only = mode == mvcc::RowLockMode::KeyShare;
-                match rows.read(row, &view, &guard) {
-                    // Who locks the key only is not concerned by other columns, as on PostgreSQL.
-                    Read::Visible(seen) if keys_only && handle.same_keys(&seen, &version) => Ok(RowLockOutcome::Locked),
-                    _ => Err(concurrent("update")),
-                }
+                self.lost(handle, row, mode, &guard).map_or(Ok(RowLockOutcome::Locked), Err)
             }
             Found::Gone(ts) if snapshot && ts > view.read_ts => {
                 self.note(ts);
@@ -255,7 +250,7 @@ impl Transaction {
         let (ts, what) = match rows.newest(row, view.own, guard) {
             Newest::Live(version) | Newest::Undecided { decided: Some(version), .. } => {
                 match rows.read(row, &view, guard) {
-                    // Who locks the key only is not concerned by other columns.
+                    // Who locks the key only is not concerned by other columns, as on PostgreSQL.
                     Read::Visible(seen) if mode == mvcc::RowLockMode::KeyShare && handle.same_keys(&seen, &version) => {
                         return None;
                     }
