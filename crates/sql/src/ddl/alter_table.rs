@@ -868,6 +868,9 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
     let (oid, layout) = (table.oid, layout_of(&table, next));
     let computed: Vec<(i16, String)> = changes.iter().map(|c| (c.number, c.expression.clone())).collect();
     rewrite_table(cx, table, layout, &computed).await?;
+    for number in &changed {
+        cx.session.forget_statistics(oid, *number);
+    }
     super::constraint::look_again(cx, oid, &changed).await
 }
 

@@ -15,7 +15,7 @@ use crate::bind::equal::same;
 use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile, compile_all, type_of_field};
 use crate::expr::{Comparison, How};
 use crate::ir::{Column, CompareOp, Expr, From, JoinKind, Query, Rel, RelKind, SubqueryKind, TableInfo};
-use crate::statistics::TableStatistics;
+use crate::statistics::{ColumnStatistics, TableStatistics};
 
 /// What a query takes from the one around it, as that one names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,10 +268,16 @@ impl<'a> Level<'a> {
         Node::Metered(Arc::new(MeteredNode { input: node, rows, first, cost, width, details, meter }))
     }
 
+    /// What is known of a column of a table.
+    pub fn known(&self, rel: usize, column: usize) -> Option<&ColumnStatistics> {
+        let RelKind::Table(info) = &self.rels.get(rel)?.kind else { return None };
+        self.tables[rel].as_ref()?.column(info.desc.columns.get(column)?)
+    }
+
     /// Bytes of the used columns of a rel.
     fn width(&self, rel: usize) -> u64 {
         let of = |column: usize| {
-            let known = self.tables[rel].as_ref().and_then(|t| t.column(column)).map(|c| c.width.round() as u64);
+            let known = self.known(rel, column).map(|of| of.width.round() as u64);
             let ty = self.rels[rel].columns[column].ty.oid;
             known.unwrap_or_else(|| types::type_info(ty).and_then(|t| u64::try_from(t.len).ok()).unwrap_or(32))
         };

@@ -50,8 +50,7 @@ fn value_of<'e>(level: &'e Level<'_>, expr: &'e Expr) -> Option<&'e Datum> {
 
 /// What is known of a column.
 fn known<'l>(level: &'l Level<'_>, column: &Column) -> Option<(&'l ColumnStatistics, f64)> {
-    let of = level.tables.get(column.rel)?.as_ref()?;
-    Some((of.column(column.column)?, of.rows.max(1.0)))
+    Some((level.known(column.rel, column.column)?, level.tables[column.rel].as_ref()?.rows.max(1.0)))
 }
 
 /// The share of rows of a rel that its own conditions leave.

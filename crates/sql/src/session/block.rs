@@ -200,9 +200,13 @@ impl Session {
         while outcome.is_ok() && !txn.finish_some() {
             self.environment.host.turn().await;
         }
+        let retyped = std::mem::take(&mut self.retyped);
         self.end_block();
         match outcome {
             Ok(outcome) => {
+                for (table, column) in retyped {
+                    shared.statistics().forget(table, column);
+                }
                 self.environment.listed.activity.count_transaction(true);
                 self.gate = self.gate.max(outcome.gate);
                 out.gate(self.gate);
@@ -265,6 +269,7 @@ impl Session {
         self.environment.read_only.set(false);
         self.environment.advisory.release_since(0);
         self.environment.deferred.borrow_mut().clear();
+        self.retyped.clear();
     }
 
     /// Undoes all of a large transaction but little, in parts between which other connections of the core have their turns.
@@ -552,6 +557,7 @@ impl Session {
         let deferred = self.environment.deferred.borrow_mut().mark();
         self.savepoints.push(NamedSavepoint {
             deferred,
+            retyped: self.retyped.len(),
             name: name.to_string(),
             point,
             said,
@@ -593,6 +599,7 @@ impl Session {
         let said = self.savepoints[at].said;
         self.environment.deferred.borrow_mut().undo_to(&self.savepoints[at].deferred);
         self.environment.pending.borrow_mut().undo_to(said);
+        self.retyped.truncate(self.savepoints[at].retyped);
         self.environment.settings.borrow_mut().rollback_to(at as u32 + 1);
         self.restore_read_only(self.savepoints[at].read_only);
         self.retain_portals(|portal| portal.is_held() || portal.level <= at);

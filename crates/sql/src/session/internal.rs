@@ -92,6 +92,11 @@ impl Session {
         self.shared.statistics()
     }
 
+    /// Forgets, if the transaction commits, what is known of the values of a column (attribute number).
+    pub(crate) fn forget_statistics(&mut self, table: Oid, column: i16) {
+        self.retyped.push((table, column));
+    }
+
     /// Who and where.
     pub(crate) fn identity(&self) -> Identity {
         self.environment.identity.borrow().clone()

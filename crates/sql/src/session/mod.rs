@@ -218,6 +218,8 @@ struct NamedSavepoint {
     advisory: usize,
     /// What had been put off to the end of the transaction.
     deferred: deferred::Mark,
+    /// How many columns had been given other types.
+    retyped: usize,
 }
 
 /// One session.
@@ -260,6 +262,8 @@ pub struct Session {
     utility_figures: RefCell<Vec<(Oid, Arc<crate::monitor::statements::Figures>)>>,
     /// Names of the snapshots that the transaction has exported.
     exported: Vec<String>,
+    /// Columns that the transaction gave other types (table, attribute number): what is known of their values goes with its commit.
+    retyped: Vec<(Oid, i16)>,
     /// Where notifications arrive, once it has listened.
     mailbox: Option<Arc<notify::Mailbox>>,
     /// The newest commit of this session; replies wait for it (a client may act on what it was told).
@@ -440,6 +444,7 @@ impl Session {
             deadline: Cell::new(0),
             utility_figures: RefCell::default(),
             exported: Vec::new(),
+            retyped: Vec::new(),
             mailbox: None,
             gate: Lsn(0),
         };

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::{Oid, Result};
-use engine_api::{TableDesc, Wait};
+use engine_api::{ColumnDesc, TableDesc, Wait};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use types::Datum;
@@ -29,6 +29,8 @@ use crate::session::Session;
 /// What is known of one column.
 #[derive(Clone, Debug, Default)]
 pub struct ColumnStatistics {
+    /// Type, type modifier and collation of the column when it was looked at.
+    pub ty: (Oid, i32, Option<u32>),
     /// Share of NULLs.
     pub null_fraction: f64,
     /// Bytes of a value on average.
@@ -64,10 +66,16 @@ pub struct TableStatistics {
 }
 
 impl TableStatistics {
-    /// What is known of a column (attribute number - 1).
-    pub fn column(&self, column: usize) -> Option<&ColumnStatistics> {
-        self.columns.get(column)?.as_ref()
+    /// What is known of a column as it is now: nothing, if its values were of another type when it was looked at.
+    pub fn column(&self, column: &ColumnDesc) -> Option<&ColumnStatistics> {
+        let known = self.columns.get(usize::try_from(column.number).ok()?.checked_sub(1)?)?.as_ref()?;
+        (known.ty == type_of(column) && !column.dropped).then_some(known)
     }
+}
+
+/// What the values of a column depend on.
+fn type_of(column: &ColumnDesc) -> (Oid, i32, Option<u32>) {
+    (column.type_oid, column.typmod, column.collation)
 }
 
 /// The statistics of all tables of a server.
@@ -109,6 +117,16 @@ impl Statistics {
         statistics.version = version;
         tables.insert(table, Arc::new(statistics));
         self.version.store(version, Ordering::Release);
+    }
+
+    /// Forgets a column (attribute number) whose values are others now.
+    pub fn forget(&self, table: Oid, column: i16) {
+        let mut tables = self.tables.write();
+        let Some(known) = tables.get_mut(&table) else { return };
+        let place = usize::try_from(column - 1).ok().and_then(|at| Arc::make_mut(known).columns.get_mut(at));
+        if let Some(place) = place {
+            *place = None;
+        }
     }
 
     /// Forgets tables that are no more.

@@ -8,7 +8,7 @@ use engine_api::{KeyRange, RowBatch, RowContent, Scan, ScanSpec, TableDesc, Txn}
 use types::Datum;
 
 use super::column::{Collected, Target, TooWide};
-use super::{ColumnStatistics, TableStatistics};
+use super::{ColumnStatistics, TableStatistics, type_of};
 use crate::ir::TableInfo;
 use crate::plan::RowReader;
 
@@ -40,6 +40,8 @@ pub(crate) struct Sampler {
     random: u64,
     /// Of `columns`, how many have been evaluated.
     evaluated: usize,
+    /// What those columns are, besides.
+    described: Vec<(Oid, i32, Option<u32>)>,
     /// What they tell, by attribute number - 1.
     found: Vec<Option<ColumnStatistics>>,
 }
@@ -90,6 +92,7 @@ impl Sampler {
             rows: Vec::new(),
             random: 0x9e37_79b9_7f4a_7c15,
             evaluated: 0,
+            described: table.columns.iter().map(type_of).collect(),
             found: vec![None; table.columns.len()],
         })
     }
@@ -155,8 +158,10 @@ impl Sampler {
         let Some(&(column, ty)) = self.columns.get(self.evaluated) else { return false };
         let values = self.rows.iter().map(|row| &row[self.evaluated]);
         let target = Target { values: TARGET, rows: self.rows_of(rows) };
-        self.found[column] =
-            (!self.rows.is_empty()).then(|| Collected::of(values, self.wide[self.evaluated], ty).statistics(target));
+        self.found[column] = (!self.rows.is_empty()).then(|| ColumnStatistics {
+            ty: self.described[column],
+            ..Collected::of(values, self.wide[self.evaluated], ty).statistics(target)
+        });
         self.evaluated += 1;
         true
     }

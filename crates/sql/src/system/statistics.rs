@@ -42,9 +42,8 @@ pub(super) fn stats(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         // Who may not read a column is not told of its values either.
         let whole = shown::reads_table(&catalog, who, table.oid);
         let is_readable = |number| whole || shown::reads_column(&catalog, who, table.oid, number);
-        let live = table.columns.iter().enumerate().filter(|(_, column)| !column.dropped && is_readable(column.number));
-        for (number, column) in live {
-            let Some(of) = known.column(number) else { continue };
+        for column in table.columns.iter().filter(|column| is_readable(column.number)) {
+            let Some(of) = known.column(column) else { continue };
             let common: Vec<Datum> = of.common.iter().map(|(value, _)| value.clone()).collect();
             rows.push(row(
                 rel,
@@ -72,8 +71,8 @@ pub(super) fn statistic(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     for table in tables_of(&catalog, cx) {
         let Some(known) = cx.statistics(table.oid) else { continue };
-        for (number, column) in table.columns.iter().enumerate() {
-            let Some(of) = known.column(number).filter(|_| !column.dropped) else { continue };
+        for column in &table.columns {
+            let Some(of) = known.column(column) else { continue };
             let common: Vec<Datum> = of.common.iter().map(|(value, _)| value.clone()).collect();
             let (common_kind, histogram_kind) = (!of.common.is_empty(), !of.histogram.is_empty());
             // Kinds of pg_statistic.h: most common values, histogram. Slots that are free are 0.
