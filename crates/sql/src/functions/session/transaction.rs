@@ -50,24 +50,29 @@ pub(in super::super) static FUNCTIONS: &[Function] = &[
     volatile(3360, "txid_status", &[INT8], TEXT, unsupported),
     volatile(5066, "pg_xact_status", &[XID8], TEXT, unsupported),
     stable(1181, "age", &[XID], INT4, unsupported),
-    immutable(2945, "txid_snapshot_xmin", &[TXID_SNAPSHOT], INT8, xmin),
-    immutable(5062, "pg_snapshot_xmin", &[PG_SNAPSHOT], XID8, xmin8),
-    immutable(2946, "txid_snapshot_xmax", &[TXID_SNAPSHOT], INT8, xmax),
-    immutable(5063, "pg_snapshot_xmax", &[PG_SNAPSHOT], XID8, xmax8),
-    immutable(2948, "txid_visible_in_snapshot", &[INT8, TXID_SNAPSHOT], BOOL, sees),
-    immutable(5065, "pg_visible_in_snapshot", &[XID8, PG_SNAPSHOT], BOOL, sees8),
+    immutable(2945, "txid_snapshot_xmin", &[TXID_SNAPSHOT], INT8, xmin::<true>),
+    immutable(5062, "pg_snapshot_xmin", &[PG_SNAPSHOT], XID8, xmin::<false>),
+    immutable(2946, "txid_snapshot_xmax", &[TXID_SNAPSHOT], INT8, xmax::<true>),
+    immutable(5063, "pg_snapshot_xmax", &[PG_SNAPSHOT], XID8, xmax::<false>),
+    immutable(2948, "txid_visible_in_snapshot", &[INT8, TXID_SNAPSHOT], BOOL, sees::<true>),
+    immutable(5065, "pg_visible_in_snapshot", &[XID8, PG_SNAPSHOT], BOOL, sees::<false>),
 ];
 
 /// The table of those that give rows.
 #[rustfmt::skip]
 pub(in super::super) static SET_FUNCTIONS: &[SetFunction] = &[
-    set(2947, "txid_snapshot_xip", &[TXID_SNAPSHOT], &[("", INT8)], running),
-    set(5064, "pg_snapshot_xip", &[PG_SNAPSHOT], &[("", XID8)], running8),
+    set(2947, "txid_snapshot_xip", &[TXID_SNAPSHOT], &[("", INT8)], running::<true>),
+    set(5064, "pg_snapshot_xip", &[PG_SNAPSHOT], &[("", XID8)], running::<false>),
 ];
 
 /// A number as `bigint`, or as `xid8`.
 fn shown(number: u64, is_bigint: bool) -> Datum {
     if is_bigint { Datum::Int8(number as i64) } else { types::xid8(number) }
+}
+
+/// The number that a `bigint` or an `xid8` is.
+fn numbered(value: i64, is_bigint: bool) -> u64 {
+    if is_bigint { value as u64 } else { types::xid8_number(value) }
 }
 
 /// The answer. Numbers are `bigint`, or `xid8`.
@@ -83,8 +88,7 @@ pub(crate) fn answer(question: Question, arg: Option<Datum>, is_bigint: bool, tx
             let unseen = txn.unseen()?;
             Datum::from(Snapshot::new(unseen.limit, unseen.below.clone()).text()?)
         }
-        (Question::Status, Some(Datum::Int8(number))) if is_bigint => status(number as u64, txn)?,
-        (Question::Status, Some(Datum::Int8(number))) => status(types::xid8_number(number), txn)?,
+        (Question::Status, Some(Datum::Int8(number))) => status(numbered(number, is_bigint), txn)?,
         // Those below are older than all.
         (Question::Age, Some(Datum::Oid(0..3))) => Datum::Int4(i32::MAX),
         (Question::Age, Some(Datum::Oid(number))) => {
@@ -121,42 +125,23 @@ fn of(args: &[Datum]) -> Result<Snapshot> {
     }
 }
 
-fn xmin(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Ok(shown(of(args)?.xmin, true))
+fn xmin<const BIGINT: bool>(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Ok(shown(of(args)?.xmin, BIGINT))
 }
 
-fn xmin8(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Ok(shown(of(args)?.xmin, false))
+fn xmax<const BIGINT: bool>(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Ok(shown(of(args)?.xmax, BIGINT))
 }
 
-fn xmax(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Ok(shown(of(args)?.xmax, true))
-}
-
-fn xmax8(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Ok(shown(of(args)?.xmax, false))
-}
-
-fn sees(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn sees<const BIGINT: bool>(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
-        [Datum::Int8(number), _] => Ok(Datum::Bool(of(args)?.sees(*number as u64))),
-        _ => mismatched(args),
-    }
-}
-
-fn sees8(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    match args {
-        [Datum::Int8(number), _] => Ok(Datum::Bool(of(args)?.sees(types::xid8_number(*number)))),
+        [Datum::Int8(number), _] => Ok(Datum::Bool(of(args)?.sees(numbered(*number, BIGINT)))),
         _ => mismatched(args),
     }
 }
 
 type Rows = Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>>;
 
-fn running(_: &dyn EvalContext, args: &[Datum]) -> Rows {
-    Ok(Box::new(of(args)?.running.into_iter().map(|number| Ok(vec![shown(number, true)]))))
-}
-
-fn running8(_: &dyn EvalContext, args: &[Datum]) -> Rows {
-    Ok(Box::new(of(args)?.running.into_iter().map(|number| Ok(vec![shown(number, false)]))))
+fn running<const BIGINT: bool>(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    Ok(Box::new(of(args)?.running.into_iter().map(|number| Ok(vec![shown(number, BIGINT)]))))
 }
