@@ -4,6 +4,7 @@
 //! - **licences**: every third-party dependency has a licence that fits Apache-2.0.
 //! - **unsafe**: only `mvcc` and `env` (io_uring) may contain unsafe code; every other crate forbids it.
 //! - **texts**: few files read the text of a stored expression, none of them to decide what depends on what.
+//! - **rules**: a rule that a comment or a document cites is in docs/RULES.md.
 //! - **headers**: every crate says what it is responsible for, what not, and its invariants.
 
 #![forbid(unsafe_code)]
@@ -124,26 +125,72 @@ fn check(metadata: &Value) -> Vec<String> {
     for package in &own {
         faults.extend(source(package));
     }
-    faults.extend(texts(&Path::new(text(metadata, "workspace_root")).join("crates/sql/src"), Path::new("")));
+    let root = Path::new(text(metadata, "workspace_root"));
+    faults.extend(texts(root));
+    faults.extend(rules(root));
     faults
 }
 
-/// Files below a folder that read the texts of stored expressions and should not.
-fn texts(root: &Path, folder: &Path) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(root.join(folder)) else {
-        return vec![format!("{} cannot be read", root.join(folder).display())];
-    };
-    let mut faults = Vec::new();
-    for entry in entries.flatten() {
+/// The files below a folder, by their names from `root` on, with what they say.
+///
+/// # Errors
+/// A folder or a file that cannot be read, as text.
+fn files(root: &Path, folder: &Path) -> Result<Vec<(String, String)>, String> {
+    let path = root.join(folder);
+    let unreadable = |error| format!("{} cannot be read: {error}", path.display());
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(&path).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
         let name = folder.join(entry.file_name());
         if entry.path().is_dir() {
-            faults.extend(texts(root, &name));
-            continue;
+            found.extend(files(root, &name)?);
+        } else if name.extension().is_some_and(|kind| kind == "rs" || kind == "md") {
+            found.push((
+                name.to_string_lossy().into_owned(),
+                std::fs::read_to_string(entry.path()).map_err(unreadable)?,
+            ));
         }
-        let code = std::fs::read_to_string(entry.path()).unwrap_or_default();
-        faults.extend(reading(&name.to_string_lossy(), &code));
     }
-    faults
+    Ok(found)
+}
+
+/// Citations, in comments and documents, of rules that are not there.
+fn rules(root: &Path) -> Vec<String> {
+    let list = match std::fs::read_to_string(root.join("docs/RULES.md")) {
+        Ok(list) => list,
+        Err(error) => return vec![format!("docs/RULES.md cannot be read: {error}")],
+    };
+    let known: BTreeSet<&str> =
+        list.lines().filter_map(|line| line.strip_prefix("## ")?.split_whitespace().next()).collect();
+    let found = ["crates", "docs", "xtask"].map(|folder| files(root, Path::new(folder)));
+    found
+        .into_iter()
+        .flat_map(|files| match files {
+            Ok(files) => files.iter().flat_map(|(name, text)| uncovered(name, text, &known)).collect(),
+            Err(error) => vec![error],
+        })
+        .collect()
+}
+
+/// The citations in one file of rules that are not among the known ones.
+fn uncovered(name: &str, text: &str, known: &BTreeSet<&str>) -> Vec<String> {
+    let is_document = name.ends_with(".md");
+    let comments =
+        text.lines().filter_map(|line| if is_document { Some(line) } else { Some(line.split_once("//")?.1) });
+    let words = comments.flat_map(|line| line.split(|c: char| !c.is_alphanumeric()));
+    let is_rule = |word: &&str| {
+        word.strip_prefix('R').is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let faults = words.filter(is_rule).filter(|word| !known.contains(word));
+    faults.map(|word| format!("{name} cites rule {word}, which docs/RULES.md does not have")).collect()
+}
+
+/// Files of `sql` that read the texts of stored expressions and should not.
+fn texts(root: &Path) -> Vec<String> {
+    match files(&root.join("crates/sql/src"), Path::new("")) {
+        Ok(files) => files.iter().flat_map(|(name, code)| reading(name, code)).collect(),
+        Err(error) => vec![error],
+    }
 }
 
 /// How a file reads the text of a stored expression although it should not.
@@ -244,6 +291,16 @@ mod tests {
         assert_eq!(reading("ddl/uses.rs", "crate::stored::text(expression, catalog, None).contains(name)").len(), 1);
         assert_eq!(reading("ddl/drop.rs", "if let Expression::Written(text) = default {").len(), 1);
         assert_eq!(reading("stored.rs", "Part::Text(text)").len(), 0);
+    }
+
+    #[test]
+    fn a_cited_rule_is_in_the_list() {
+        let known = BTreeSet::from(["R1", "R12"]);
+        let faults = |name: &str, text: &str| uncovered(name, text, &known).len();
+        assert_eq!(faults("a.rs", "//! Waits (rules R1, R12) for `R1Gate`, and R is no rule."), 0);
+        assert_eq!(faults("a.rs", "let x = 1; // rule R2"), 1);
+        assert_eq!(faults("a.rs", "let role = \"R2\";"), 0);
+        assert_eq!(faults("a.md", "Rules R1 and R13."), 1);
     }
 
     #[test]
