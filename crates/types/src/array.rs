@@ -9,8 +9,8 @@ use crate::io::about;
 use crate::room::{self, Room as _};
 use crate::{Array, Datum, InputContext, OutputSettings, Record, io, oid, user};
 
-/// PostgreSQL's limit of dimensions.
-const DIMENSIONS_MAX: usize = 6;
+/// Dimensions of an array, at most.
+pub const DIMENSIONS_MAX: usize = 6;
 /// Bytes of a record in text form.
 const RECORD_MAX: usize = 256 << 20;
 /// PostgreSQL's limit of elements.
@@ -67,7 +67,8 @@ fn too_large() -> Error {
     Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
 }
 
-fn too_many_dimensions(count: usize) -> Error {
+/// 54000: more dimensions than an array can have.
+pub fn too_many_dimensions(count: usize) -> Error {
     let message = format!("number of array dimensions ({count}) exceeds the maximum allowed ({DIMENSIONS_MAX})");
     Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
 }

@@ -19,7 +19,7 @@ use crate::ir::{Body, Cte, Query, RelColumn, RelKind, Statement};
 pub(super) struct KnownCte<'a> {
     /// Its parse tree.
     pub(super) node: &'a CommonTableExpr,
-    id: usize,
+    pub(super) id: usize,
     state: State,
     /// References so far.
     uses: usize,

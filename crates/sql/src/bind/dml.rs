@@ -134,6 +134,12 @@ impl<'a> Binder<'a, '_> {
         }
         let named = assigned.iter().map(|a| a.index).filter(|&index| index < COMPUTED).collect();
         let (source, assigned) = self.generated_values(insert.r#override, &table.desc, source, assigned)?;
+        let defaults = written.through.iter().flat_map(|through| &through.defaults);
+        for column in defaults.filter_map(|(at, _)| table.desc.columns.get(*at)) {
+            if is_always(column, insert.r#override) {
+                return Err(non_default(column));
+            }
+        }
         for (n, column) in assigned.iter().enumerate() {
             // Two columns of a view may be the same one of its table.
             if column.index < COMPUTED && assigned[..n].iter().any(|a| a.index == column.index) {
@@ -147,6 +153,10 @@ impl<'a> Binder<'a, '_> {
             from.push(match assigned.iter().position(|a| a.index == i) {
                 Some(n) => ColumnSource::Source(n),
                 None if column.dropped => ColumnSource::Default(Self::null(value_type(column))),
+                // OVERRIDING USER VALUE passes over what views say of an identity column.
+                None if column.identity.is_some() && insert.r#override == OverridingKind::OVERRIDING_USER_VALUE => {
+                    ColumnSource::Default(self.column_default(column)?)
+                }
                 None => ColumnSource::Default(self.column_default(written.default_column(i))?),
             });
         }
@@ -165,7 +175,7 @@ impl<'a> Binder<'a, '_> {
         let mut query = Query::default();
         let (returning, result) = self.returning(list.map(Vec::as_slice), &mut query)?;
         self.keep_system_columns(&mut rels);
-        let checks = self.checks(&table.desc, &known, &|_| true)?;
+        let checks = self.checks(&table.desc, &known, None)?;
         let generated = generated(&table.desc, self.cx)?;
         let (ctes, view_checks) = (Vec::new(), written.view_checks());
         let (columns, through) = (from, std::mem::replace(&mut self.through, around));
@@ -521,19 +531,14 @@ impl<'a> Binder<'a, '_> {
     ) -> Result<(InsertSource, Vec<Assigned<'a>>)> {
         for n in (0..assigned.len()).rev() {
             let column = &desc.columns[assigned[n].index];
-            let always = match column.identity {
-                Some(engine_api::Identity::Always) => overriding == OverridingKind::OVERRIDING_NOT_SET,
-                _ => column.generated.is_some(),
-            };
             let replaced = column.identity.is_some() && overriding == OverridingKind::OVERRIDING_USER_VALUE;
             // DEFAULT is a value that is allowed; it stands in the list as what the default is.
             let all_default = match &source {
                 InsertSource::Values(_) => self.defaulted.contains(&assigned[n].index),
                 InsertSource::Query(_) => false,
             };
-            if always && !all_default {
-                let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
-                return Err(not_generated(Error::new(SqlState::GENERATED_ALWAYS, message), column, true));
+            if is_always(column, overriding) && !all_default {
+                return Err(non_default(column));
             }
             if replaced || column.generated.is_some() {
                 if let InsertSource::Query(_) = &source {
@@ -587,12 +592,12 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// CHECK constraints over rel 0, and what domains demand of all columns but those whose values are `known` to be of them, and of
-    /// what indexes compute, if one of their columns may change.
+    /// what indexes compute, if the row is new or one of their columns may change.
     pub(super) fn checks(
         &mut self,
         desc: &TableDesc,
         known: &[usize],
-        may_change: &dyn Fn(usize) -> bool,
+        may_change: Option<&dyn Fn(usize) -> bool>,
     ) -> Result<Vec<(String, Expr)>> {
         let mut out = super::domain::row_checks(desc, known, self.cx)?;
         for constraint in &desc.constraints {
@@ -764,7 +769,8 @@ impl<'a> Binder<'a, '_> {
             }
             let desc_column = &desc.columns[column.index];
             let always = desc_column.generated.is_some() || desc_column.identity == Some(engine_api::Identity::Always);
-            if always && bound.is_some() {
+            // DEFAULT of a view's column is a value to its table.
+            if always && (bound.is_some() || written.through.is_some()) {
                 let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
                 return Err(not_generated(Error::new(SqlState::GENERATED_ALWAYS, message), desc_column, false));
             }
@@ -908,7 +914,9 @@ impl<'a> Binder<'a, '_> {
         // Subqueries in FROM cannot see the table itself.
         let item = &mut self.scope().items[0];
         (item.lateral_only, item.lateral_ok) = (true, false);
+        self.scope().target_hidden = true;
         let mut trees = self.bind_from(from)?;
+        self.scope().target_hidden = false;
         trees.insert(0, crate::ir::From::Rel(0));
         let item = &mut self.scope().items[0];
         (item.lateral_only, item.lateral_ok) = (false, true);
@@ -945,7 +953,7 @@ impl<'a> Binder<'a, '_> {
         let list = update.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
         query.rels = std::mem::take(&mut self.scope().rels);
-        let checks = self.checks(&table.desc, &known, &|at| !stays(at))?;
+        let checks = self.checks(&table.desc, &known, Some(&|at| !stays(at)))?;
         let generated = generated(&table.desc, self.cx)?;
         let view_checks = written.view_checks();
         let through = std::mem::replace(&mut self.through, around);
@@ -986,6 +994,20 @@ pub(super) fn generated(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Ve
         }
     }
     Ok(out)
+}
+
+/// Whether a new row may not give a value for a column.
+fn is_always(column: &engine_api::ColumnDesc, overriding: OverridingKind) -> bool {
+    match column.identity {
+        Some(engine_api::Identity::Always) => overriding == OverridingKind::OVERRIDING_NOT_SET,
+        _ => column.generated.is_some(),
+    }
+}
+
+/// 428C9
+fn non_default(column: &engine_api::ColumnDesc) -> Error {
+    let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+    not_generated(Error::new(SqlState::GENERATED_ALWAYS, message), column, true)
 }
 
 /// Says why a value for a column is refused.

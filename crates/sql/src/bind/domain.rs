@@ -315,15 +315,20 @@ pub(super) fn column_tests(desc: &TableDesc, known: &[usize], cx: &mut BindConte
 }
 
 /// What indexes compute of a row over rel 0, where they cast to domains: storage takes these casts for granted, since a key that is
-/// there must be found again whatever has become of a domain. Nothing unless one of the columns of the table's indexes may change.
+/// there must be found again whatever has become of a domain. Of a row that is there nothing, unless one of the columns of the table's
+/// indexes may change.
 pub(super) fn index_tests(
     desc: &TableDesc,
-    may_change: &dyn Fn(usize) -> bool,
+    may_change: Option<&dyn Fn(usize) -> bool>,
     cx: &mut BindContext<'_>,
 ) -> Result<Vec<(String, Expr)>> {
     let casting = |index: &&IndexDesc| casts_to_domains(index);
     let indexes: Vec<IndexDesc> = cx.catalog.indexes(desc.oid).filter(casting).cloned().collect();
-    if indexes.is_empty() || !cx.catalog.indexes(desc.oid).any(|index| is_about(index, desc, may_change)) {
+    let is_asked = match may_change {
+        None => !indexes.is_empty(),
+        Some(columns) => cx.catalog.indexes(desc.oid).any(|index| is_about(index, desc, columns)),
+    };
+    if !is_asked {
         return Ok(Vec::new());
     }
     let mut out = Vec::with_capacity(indexes.len());
@@ -441,10 +446,6 @@ impl Binder<'_, '_> {
             let message = format!("invalid input value for enum {shown}: \"{text}\"");
             return Some(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message));
         }
-        let message = format!("unsafe use of new value \"{text}\" of enum type {shown}");
-        Some(
-            Error::new(SqlState::UNSAFE_NEW_ENUM_VALUE_USAGE, message)
-                .hint("New enum values must be committed before they can be used."),
-        )
+        Some(crate::functions::unsafe_label(text, &shown))
     }
 }

@@ -726,6 +726,10 @@ impl<'a> Binder<'a, '_> {
         {
             return self.not_subscriptable(value.expr.ty().oid, at);
         }
+        let subscripts = node.indirection.iter().flatten().filter(|step| matches!(step, Node::A_Indices(_))).count();
+        if subscripts > types::DIMENSIONS_MAX && is_array(base_of(value.expr.ty().oid)) {
+            return Err(types::too_many_dimensions(subscripts));
+        }
         if node.indirection.iter().flatten().any(is_slice) {
             return self.slice(value, &node.indirection);
         }

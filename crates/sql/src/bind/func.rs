@@ -11,7 +11,7 @@ use super::scope::Place;
 use super::visit::{aggregate_parts_mut, same_aggregate, shift_levels, walk};
 use super::{Binder, Located, fold, types as type_names};
 use crate::functions::{self, Aggregate, CastContext, Function, SetFunction, extensions};
-use crate::ir::{AggCall, CastKind, Expr, Ty};
+use crate::ir::{AggCall, Body, CastKind, Expr, Query, RelKind, Ty};
 
 /// Anything that a call can mean.
 #[derive(Clone, Copy)]
@@ -501,7 +501,7 @@ impl<'a> Binder<'a, '_> {
     /// Gives an aggregate call to the query level it belongs to; `mentions` is how many columns had been named before it.
     pub(super) fn add_aggregate(&mut self, mut agg: AggCall, call: &FuncCall, mentions: &[usize]) -> Result<Expr> {
         let ty = agg.ty;
-        let level = self.aggregate_level(&mut agg, call)?;
+        let level = self.aggregate_level(&agg, call)?;
         let index = self.scopes.len() - 1 - level;
         self.check_aggregate_place(index, call)?;
         aggregate_parts_mut(&mut agg, &mut |e| shift_levels(e, -(level as isize)));
@@ -567,33 +567,41 @@ impl<'a> Binder<'a, '_> {
         Ok(())
     }
 
-    /// The query level an aggregate belongs to: that of its innermost column.
-    fn aggregate_level(&self, agg: &mut AggCall, call: &FuncCall) -> Result<usize> {
-        let mut columns: Option<usize> = None;
-        let mut nested: Option<usize> = None;
-        super::visit::aggregate_parts(agg, &mut |e| {
-            walk(e, 0, &mut |e, depth| {
-                let (level, slot) = match e {
-                    Expr::Column(c) => (c.level, &mut columns),
-                    Expr::WholeRow { level, .. } => (*level, &mut columns),
-                    Expr::Agg { level, .. } => (*level, &mut nested),
-                    _ => return,
-                };
-                if let Some(level) = level.checked_sub(depth) {
-                    *slot = Some(slot.map_or(level, |s: usize| s.min(level)));
-                }
-            });
-        });
-        let level = match (columns, nested) {
+    /// The query level an aggregate belongs to: that of its innermost column, direct arguments apart (`check_agg_arguments`).
+    fn aggregate_level(&self, agg: &AggCall, call: &FuncCall) -> Result<usize> {
+        let keys = agg.order_by.iter().map(|(key, ..)| key);
+        let own = Innermost::of(agg.args.iter().chain(keys).chain(&agg.filter));
+        let level = match (own.column, own.aggregate) {
             (Some(c), Some(n)) => c.min(n),
             (c, n) => c.or(n).unwrap_or(0),
         };
-        if nested == Some(level) {
-            let message = "aggregate function calls cannot be nested";
-            let inner = call.args.iter().flatten().map(super::node::location).next().unwrap_or(call.location);
-            return Err(self.error(SqlState::GROUPING_ERROR, message, inner));
+        let nested = |at: i32| self.error(SqlState::GROUPING_ERROR, "aggregate function calls cannot be nested", at);
+        let first = call.args.iter().flatten().map(super::node::location).next().unwrap_or(call.location);
+        if own.aggregate == Some(level) {
+            return Err(nested(first));
+        }
+        if let Some(name) = self.cte_within(&own.ctes, level) {
+            let message = "outer-level aggregate cannot use a nested CTE";
+            return Err(self
+                .unsupported(message, call.location)
+                .detail(format!("CTE \"{name}\" is below the aggregate's semantic level.")));
+        }
+        let direct = Innermost::of(&agg.direct);
+        if direct.column.is_some_and(|column| column < level) {
+            let message = "outer-level aggregate cannot contain a lower-level variable in its direct arguments";
+            return Err(self.error(SqlState::GROUPING_ERROR, message, first));
+        }
+        if direct.aggregate.is_some_and(|nested| nested <= level) {
+            return Err(nested(first));
         }
         Ok(level)
+    }
+
+    /// The name of the first of these WITH queries that belongs to a query inside of the one at a level.
+    fn cte_within(&self, ctes: &[usize], level: usize) -> Option<&str> {
+        let inside = &self.scopes[self.scopes.len() - level..];
+        let mut known = inside.iter().flat_map(|scope| &scope.ctes);
+        known.find(|cte| ctes.contains(&cte.id)).map(|cte| cte.name())
     }
 
     fn check_aggregate_place(&self, index: usize, call: &FuncCall) -> Result<()> {
@@ -610,5 +618,50 @@ impl<'a> Binder<'a, '_> {
     /// A NULL of a type.
     pub(super) fn null(ty: Ty) -> Expr {
         Expr::Const(Datum::Null, ty)
+    }
+}
+
+/// What is innermost in the arguments of an aggregate, by how many queries further out than the call it belongs to.
+#[derive(Default)]
+struct Innermost {
+    column: Option<usize>,
+    aggregate: Option<usize>,
+    /// WITH queries that subqueries in them read.
+    ctes: Vec<usize>,
+}
+
+impl Innermost {
+    fn of<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> Innermost {
+        let mut found = Innermost::default();
+        for expr in exprs {
+            walk(expr, 0, &mut |e, depth| {
+                let (level, slot) = match e {
+                    Expr::Column(c) => (c.level, &mut found.column),
+                    Expr::WholeRow { level, .. } => (*level, &mut found.column),
+                    Expr::Agg { level, .. } => (*level, &mut found.aggregate),
+                    Expr::Subquery { query, .. } => return read_ctes(query, &mut found.ctes),
+                    _ => return,
+                };
+                if let Some(level) = level.checked_sub(depth) {
+                    *slot = Some(slot.map_or(level, |s: usize| s.min(level)));
+                }
+            });
+        }
+        found
+    }
+}
+
+/// The WITH queries that a query reads, its subqueries in FROM included.
+fn read_ctes(query: &Query, out: &mut Vec<usize>) {
+    for rel in &query.rels {
+        match &rel.kind {
+            RelKind::Cte { id, .. } => out.push(*id),
+            RelKind::Subquery { query, .. } => read_ctes(query, out),
+            _ => {}
+        }
+    }
+    if let Body::SetOp { left, right, .. } = &query.body {
+        read_ctes(left, out);
+        read_ctes(right, out);
     }
 }

@@ -34,16 +34,17 @@ impl Binder<'_, '_> {
         if let Some((rel, _)) = self.scope().set_calls {
             check.windows[rel] = true;
         }
-        for expr in
-            query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(&windows).chain(&direct).chain(&set_args)
-        {
+        let others = query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(&windows).chain(&set_args);
+        for (expr, is_direct) in others.map(|expr| (expr, false)).chain(direct.iter().map(|expr| (expr, true))) {
             loop {
                 check.found = None;
                 check.ungrouped(expr, 0, &cleared);
                 let Some((column, is_row)) = check.found else { break };
                 // Grouped by its table's primary key, every column of a row is determined.
                 if !self.is_determined(column.rel, query) {
-                    return Err(self.ungrouped_error(column, is_row, check.in_subquery));
+                    let error = self.ungrouped_error(column, is_row, check.in_subquery);
+                    let detail = "Direct arguments of an ordered-set aggregate must use only grouped columns.";
+                    return Err(if is_direct { error.detail(detail) } else { error });
                 }
                 cleared.push(column.rel);
             }

@@ -64,7 +64,7 @@ impl<'a> Binder<'a, '_> {
             actions.push(MergeAction { matched, condition, kind });
         }
         query.rels = std::mem::take(&mut self.scope().rels);
-        let checks = self.checks(&table.desc, &[], &|_| true)?;
+        let checks = self.checks(&table.desc, &[], None)?;
         let generated = generated(&table.desc, self.cx)?;
         let merge = Merge { table, query, on, actions, checks, generated };
         let statement = self.finish_statement(Statement::Merge(Box::new(merge)))?;
@@ -114,7 +114,9 @@ impl<'a> Binder<'a, '_> {
         (target.lateral_only, target.lateral_ok) = (true, false);
         let name = target.name.clone();
         target.rel_visible = false;
+        self.scope().target_hidden = true;
         let bound = self.bind_from(std::slice::from_ref(&merge.sourceRelation));
+        self.scope().target_hidden = false;
         let target = &mut self.scope().items[0];
         (target.lateral_only, target.lateral_ok, target.rel_visible) = (false, true, true);
         let from = bound?;

@@ -486,7 +486,7 @@ pub fn bind_check(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>
 
 /// What a table and the domains of its columns demand of a row, over rel 0, by the names of the constraints.
 pub(crate) fn bind_checks(table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Vec<(String, Expr)>> {
-    let all = Binder::new(cx, "").checks(table, &[], &|_| true)?;
+    let all = Binder::new(cx, "").checks(table, &[], None)?;
     Ok(all.into_iter().map(|(name, expr)| (name, evaluated(expr, cx))).collect())
 }
 

@@ -152,6 +152,8 @@ pub(super) struct Scope<'a> {
     pub(super) place: Place,
     /// LATERAL references are being bound.
     pub(super) lateral_active: bool,
+    /// What a changing statement reads besides its target is being bound: the target, the first item, is not seen from there.
+    pub(super) target_hidden: bool,
     /// WITH.
     pub(super) ctes: Vec<KnownCte<'a>>,
     /// WITH RECURSIVE
@@ -176,6 +178,7 @@ impl Scope<'_> {
             aggs: Vec::new(),
             place: Place::Other,
             lateral_active: false,
+            target_hidden: false,
             ctes: Vec::new(),
             recursive_ctes: false,
             set_calls: None,
@@ -309,7 +312,7 @@ impl<'a> Binder<'a, '_> {
                     return Err(self.ambiguous_column(name, location));
                 }
                 if item.lateral_only && !item.lateral_ok {
-                    return Err(self.lateral_error(item, location));
+                    return Err(self.lateral_error(item, scope.target_hidden && i == 0, location));
                 }
                 found = Some((index, i, column));
             }
@@ -327,10 +330,16 @@ impl<'a> Binder<'a, '_> {
         self.error(SqlState::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous"), location)
     }
 
-    fn lateral_error(&self, item: &Item, location: i32) -> Error {
+    fn lateral_error(&self, item: &Item, is_target: bool, location: i32) -> Error {
         let message = format!("invalid reference to FROM-clause entry for table \"{}\"", item.name);
-        self.error(SqlState::INVALID_COLUMN_REFERENCE, message, location)
-            .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
+        let error = self.error(SqlState::INVALID_COLUMN_REFERENCE, message, location);
+        if is_target {
+            return error.hint(format!(
+                "There is an entry for table \"{}\", but it cannot be referenced from this part of the query.",
+                item.name
+            ));
+        }
+        error.detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
     }
 
     /// The column of an item of scope `index` by name.
@@ -418,7 +427,7 @@ impl<'a> Binder<'a, '_> {
                     return Err(self.error(SqlState::AMBIGUOUS_ALIAS, message, location));
                 }
                 if item.lateral_only && !item.lateral_ok {
-                    return Err(self.lateral_error(item, location));
+                    return Err(self.lateral_error(item, scope.target_hidden && i == 0, location));
                 }
                 found = Some(i);
             }

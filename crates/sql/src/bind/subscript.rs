@@ -115,6 +115,9 @@ impl<'a> Binder<'a, '_> {
                 return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));
             }
         };
+        if steps.len() > types::DIMENSIONS_MAX {
+            return Err(types::too_many_dimensions(steps.len()));
+        }
         let is_slice = steps.iter().any(|s| s.is_slice);
         let mut bounds = Vec::with_capacity(2 * steps.len());
         for step in steps {

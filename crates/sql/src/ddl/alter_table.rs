@@ -132,6 +132,16 @@ async fn alter_view(cx: &mut Cx<'_>, name: &RangeVar, stmt: &AlterTableStmt) -> 
                 }
             }
             kind if is_ignored(kind) => {}
+            // A view's column has none, which is what they say.
+            kind @ (T::AT_AddIdentity | T::AT_SetIdentity | T::AT_DropIdentity) if view.kind == TableKind::View => {
+                let number = column_number(&view, cmd.name.as_deref().unwrap_or_default())?;
+                match kind {
+                    T::AT_AddIdentity => identity::add(cx, view, cmd, number).await?,
+                    T::AT_SetIdentity => identity::set(cx, view, cmd, number).await?,
+                    _ => identity::drop(cx, view, cmd, number).await?,
+                }
+                continue;
+            }
             _ => {
                 let kinds = format!("{}s", super::drop::kind_name(&view));
                 return Err(cannot_be_performed(cmd.subtype, &view.name, &kinds));
@@ -219,6 +229,24 @@ fn refused_action(kind: AlterTableType) -> &'static str {
         T::AT_SetCompression => "ALTER COLUMN ... SET COMPRESSION",
         T::AT_SetOptions => "ALTER COLUMN ... SET",
         T::AT_ResetOptions => "ALTER COLUMN ... RESET",
+        T::AT_AddIdentity => "ALTER COLUMN ... ADD IDENTITY",
+        T::AT_SetIdentity => "ALTER COLUMN ... SET",
+        T::AT_DropIdentity => "ALTER COLUMN ... DROP IDENTITY",
+        T::AT_DropExpression => "ALTER COLUMN ... DROP EXPRESSION",
+        T::AT_EnableTrig => "ENABLE TRIGGER",
+        T::AT_EnableTrigAll => "ENABLE TRIGGER ALL",
+        T::AT_EnableTrigUser => "ENABLE TRIGGER USER",
+        T::AT_EnableAlwaysTrig => "ENABLE ALWAYS TRIGGER",
+        T::AT_EnableReplicaTrig => "ENABLE REPLICA TRIGGER",
+        T::AT_DisableTrig => "DISABLE TRIGGER",
+        T::AT_DisableTrigAll => "DISABLE TRIGGER ALL",
+        T::AT_DisableTrigUser => "DISABLE TRIGGER USER",
+        T::AT_AddInherit => "INHERIT",
+        T::AT_DropInherit => "NO INHERIT",
+        T::AT_EnableRowSecurity => "ENABLE ROW SECURITY",
+        T::AT_DisableRowSecurity => "DISABLE ROW SECURITY",
+        T::AT_ForceRowSecurity => "FORCE ROW SECURITY",
+        T::AT_NoForceRowSecurity => "NO FORCE ROW SECURITY",
         _ => "of this kind",
     }
 }

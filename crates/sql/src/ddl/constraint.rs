@@ -554,7 +554,7 @@ pub(super) async fn look_again(cx: &mut Cx<'_>, oid: Oid, changed: &[i16]) -> Re
         if owner != oid {
             cx.lock(owner, TableLockMode::AccessExclusive).await?;
         }
-        let Some(table) = cx.catalog().table(owner).cloned() else { continue };
+        let Some(mut table) = cx.catalog().table(owner).cloned() else { continue };
         if let ConstraintKind::ForeignKey { table: referenced, columns, .. } = &constraint.kind
             && let Some(referenced) = cx.catalog().table(*referenced)
         {
@@ -563,10 +563,11 @@ pub(super) async fn look_again(cx: &mut Cx<'_>, oid: Oid, changed: &[i16]) -> Re
         if !constraint.not_valid {
             look_at_all(cx, &table, &constraint, &constraint.name).await?;
         }
-        if owner != oid {
-            // Its plans compare with the new type from now on.
-            cx.put(CatalogObject::Table(table)).await?;
+        // PostgreSQL makes it anew. Plans compare with the new type from now on.
+        if let Some(own) = table.constraints.iter_mut().find(|own| own.oid == constraint.oid) {
+            own.oid = cx.allocate();
         }
+        cx.put(CatalogObject::Table(table)).await?;
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     };
     let mut pending: Vec<Pending> = Vec::new();
     let mut serials: Vec<(i16, base::Oid, Vec<Option<Node>>)> = Vec::new();
-    let (mut likes, mut copied) = (Vec::new(), Vec::new());
+    let mut likes = Vec::new();
     let (mut defaults, mut generated) = (Vec::new(), Vec::new());
     for element in stmt.tableElts.iter().flatten() {
         match element {
@@ -72,9 +72,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
                 pending.push(Pending { definition: (**constraint).clone(), column: None });
             }
             Node::TableLikeClause(clause) => {
-                let first = table.columns.len();
                 let source = like::add_columns(cx, &mut table, clause, &mut serials)?;
-                copied.extend(table.columns[first..].iter().map(|column| column.number));
                 likes.push((source, clause.options));
             }
             _ => return Err(Error::unsupported("this element of CREATE TABLE is not supported")),
@@ -108,10 +106,6 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     for mut sequence in sequences {
         sequence.owned_by = sequence.owned_by.map(|(_, column)| (table.oid, column));
         cx.put(CatalogObject::Sequence(sequence)).await?;
-    }
-    // The defaults that LIKE has copied are the youngest.
-    for column in table.columns.iter_mut().filter(|column| !copied.contains(&column.number)) {
-        cx.number_default(column);
     }
     check_generated(cx, &table, &generated)?;
     cx.put(CatalogObject::Table(table.clone())).await?;

@@ -1,5 +1,7 @@
 //! CREATE INDEX, REINDEX.
 
+use std::borrow::Cow;
+
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{
     CatalogObject, Expression, IndexDesc, IndexExpression, IndexKey, Persistence, TableDesc, TableLockMode,
@@ -50,6 +52,9 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
     let (mut classes, mut collations) = (Vec::new(), Vec::new());
     for (at, element) in stmt.indexParams.iter().flatten().enumerate() {
         let Node::IndexElem(element) = element else { continue };
+        let (element, own_text) =
+            without_collation(element, text.elements.get(at).copied().unwrap_or_default(), cx.sql);
+        let element = &*element;
         let column = match element.name.as_deref() {
             Some(name) => {
                 let column = table.column(name).ok_or_else(|| no_column(&table, name))?;
@@ -57,11 +62,10 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
                 column.number
             }
             None => {
-                let text = text.elements.get(at).copied().unwrap_or_default();
                 let own = element.expr.as_ref().map_or_else(|| "expr".to_string(), function_name);
                 let name = free_name(&names, &own);
                 names.push(name.clone());
-                match expression(cx, &table, element, text, name)? {
+                match expression(cx, &table, element, own_text, name)? {
                     IndexKeyPart::Column(number) => number,
                     IndexKeyPart::Expression(expression) => {
                         expressions.push(expression);
@@ -366,6 +370,32 @@ fn index_collation(
     let said = collation::said(&catalog, database, &names, ty, shown)?;
     let own = collation::of_key_part(&catalog, table, column, expression);
     Ok(if said == own { 0 } else { said })
+}
+
+/// `(x COLLATE c)` is `x COLLATE c`, as in PostgreSQL: the element and the text of its expression without the COLLATE around it.
+fn without_collation<'e, 's>(element: &'e IndexElem, text: &'s str, sql: &str) -> (Cow<'e, IndexElem>, &'s str) {
+    let (mut element, mut text) = (Cow::Borrowed(element), text);
+    while let Some(Node::CollateClause(clause)) = &element.expr {
+        let from = (text.as_ptr() as usize).wrapping_sub(sql.as_ptr() as usize);
+        let Some(before) = usize::try_from(clause.location).ok().and_then(|at| text.get(..at.checked_sub(from)?))
+        else {
+            break;
+        };
+        let clause = (**clause).clone();
+        let inner = element.to_mut();
+        if inner.collation.is_empty() {
+            inner.collation = clause.collname;
+        }
+        inner.expr = clause.arg;
+        // What stands before the operand is parentheses around the whole.
+        text = before;
+        let all = tokens(text, 0);
+        let count = |word: &str| all.iter().filter(|token| token.word == word).count();
+        for _ in count(")")..count("(") {
+            text = text.trim_start().strip_prefix('(').unwrap_or(text);
+        }
+    }
+    (element, text)
 }
 
 fn index_key(element: &IndexElem, column: i16) -> IndexKey {

@@ -107,6 +107,11 @@ pub(super) async fn finish(cx: &mut Cx<'_>, table: &TableDesc, likes: &[(TableDe
     for (source, options) in likes {
         let mut desc = cx.catalog().table(table.oid).cloned().unwrap_or_else(|| table.clone());
         let place = |number: i16| counterpart(source, table, number);
+        // What is copied is younger than what the statement says, and follows the order of its LIKE clauses.
+        for number in source.live_columns().filter_map(|column| place(column.number)) {
+            let column = &mut desc.columns[number as usize - 1];
+            column.default_oid = column.default_oid.map(|_| cx.allocate());
+        }
         if options & CONSTRAINTS != 0 {
             let mut constraints: Vec<&ConstraintDesc> = source.constraints.iter().collect();
             constraints.sort_by(|a, b| a.name.cmp(&b.name));
@@ -123,8 +128,8 @@ pub(super) async fn finish(cx: &mut Cx<'_>, table: &TableDesc, likes: &[(TableDe
                     ..ConstraintDesc::new(oid, name, columns, kind)
                 });
             }
-            cx.put(CatalogObject::Table(desc.clone())).await?;
         }
+        cx.put(CatalogObject::Table(desc.clone())).await?;
         if options & INDEXES != 0 {
             copy_indexes(cx, desc, source, options & COMMENTS != 0).await?;
         }

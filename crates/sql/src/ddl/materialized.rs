@@ -115,12 +115,6 @@ fn check_concurrently(cx: &mut Cx<'_>, oid: Oid) -> Result<()> {
     Ok(())
 }
 
-async fn run_own(cx: &mut Cx<'_>, sql: &str) -> Result<u64> {
-    let mut parsed = crate::parse::parse(sql)?;
-    let node = parsed.pop().ok_or_else(|| Error::internal("no statement of our own"))?.node;
-    cx.session.run_internal(&node, sql, Arguments::default()).await
-}
-
 async fn set_populated(cx: &mut Cx<'_>, oid: Oid, populated: bool) -> Result<()> {
     let mut desc = cx.catalog().table(oid).cloned().ok_or_else(|| Error::internal("the view went away"))?;
     if let Some(view) = &mut desc.view {
@@ -153,12 +147,12 @@ async fn fill(cx: &mut Cx<'_>, oid: Oid, beside: bool) -> Result<u64> {
     let quoted = |name: &str| format!("{}.{}", super::quote_name(&schema), super::quote_name(name));
     let insert = format!("INSERT INTO {} SELECT * FROM {}", quoted(&whole.name), quoted(&source.name));
     if beside {
-        run_own(cx, &format!("DELETE FROM {}", quoted(&whole.name))).await?;
+        cx.session.change_own(&format!("DELETE FROM {}", quoted(&whole.name))).await?;
         cx.txn().begin_command();
     }
     // What the query calls has the rights of the view's owner, not of who refreshes it.
     cx.session.begin_restricted(whole.owner);
-    let rows = run_own(cx, &insert).await;
+    let rows = cx.session.change_own(&insert).await;
     cx.session.end_restricted();
     // PostgreSQL builds the indexes when all rows are there.
     let rows = if beside { rows? } else { rows.map_err(super::rewrite::not_built)? };

@@ -48,8 +48,7 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, Severity, SqlState};
 use engine_api::{
-    Catalog, CatalogObject, ColumnDesc, Privileges, SchemaDesc, Step, TableDesc, TableKind, TableLockMode, Txn,
-    WaitPolicy, oids,
+    Catalog, CatalogObject, Privileges, SchemaDesc, Step, TableDesc, TableKind, TableLockMode, Txn, WaitPolicy, oids,
 };
 use rupg_sql::nodes::{Node, RangeVar};
 
@@ -237,16 +236,13 @@ impl Cx<'_> {
     /// Gives new defaults an identity: what depends on something is told in the order in which it was made.
     fn number_defaults(&mut self, object: &mut CatalogObject) {
         let CatalogObject::Table(table) = object else { return };
-        table.columns.iter_mut().for_each(|column| self.number_default(column));
-    }
-
-    /// Gives a column's default a number, if it has one and that has none yet.
-    fn number_default(&mut self, column: &mut ColumnDesc) {
-        let has_default = column.default.is_some() && column.identity.is_none() || column.generated.is_some();
-        match (has_default && !column.dropped, column.default_oid) {
-            (true, None) => column.default_oid = Some(self.allocate()),
-            (false, Some(_)) => column.default_oid = None,
-            _ => {}
+        for column in &mut table.columns {
+            let has_default = column.default.is_some() && column.identity.is_none() || column.generated.is_some();
+            match (has_default && !column.dropped, column.default_oid) {
+                (true, None) => column.default_oid = Some(self.allocate()),
+                (false, Some(_)) => column.default_oid = None,
+                _ => {}
+            }
         }
     }
 

@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{Catalog, CatalogObject, OnCommit, Privileges, SchemaDesc};
+use engine_api::{Catalog, CatalogObject, OnCommit, Privileges, SchemaDesc, TableLockMode};
 
 use super::{Cx, drop};
 use crate::privileges;
-use crate::session::{Arguments, Session};
+use crate::session::Session;
 
 /// What the names of temporary schemas begin with.
 pub(crate) const PREFIX: &str = "pg_temp_";
@@ -95,14 +95,12 @@ pub(crate) async fn on_commit(session: &mut Session) -> Result<()> {
     let catalog = cx.catalog();
     let Some(schema) = catalog.schema(database, &name).map(|s| s.oid) else { return Ok(()) };
     let tables = catalog.walk().filter_map(|o| catalog.table(o.oid())).filter(|t| t.schema == schema);
-    let (mut emptied, mut dropped) = (Vec::new(), BTreeSet::new());
+    let (mut emptied, mut dropped) = (BTreeSet::new(), BTreeSet::new());
     for table in tables {
         match table.on_commit {
             OnCommit::Preserve => {}
-            OnCommit::Delete => emptied.push(super::constraint::qualified(&catalog, table)),
-            OnCommit::Drop => {
-                dropped.insert(table.oid);
-            }
+            OnCommit::Delete => _ = emptied.insert(table.oid),
+            OnCommit::Drop => _ = dropped.insert(table.oid),
         }
     }
     if !dropped.is_empty() {
@@ -110,13 +108,32 @@ pub(crate) async fn on_commit(session: &mut Session) -> Result<()> {
         drop::drop_all(&mut cx, dropped, true).await?;
         cx.session.forget_notices_after(said);
     }
-    for table in emptied {
-        let delete = format!("DELETE FROM {table}");
-        if let Some(parsed) = crate::parse::parse(&delete)?.pop() {
-            cx.session.run_internal(&parsed.node, &delete, Arguments::default()).await?;
-        }
+    let catalog = cx.catalog();
+    check_references(&catalog, &emptied)?;
+    let referenced: BTreeSet<Oid> =
+        emptied.iter().filter_map(|&oid| catalog.table(oid)).flat_map(super::truncate::references).collect();
+    for &oid in emptied.intersection(&referenced) {
+        // A row of which one is left that refers to it cannot be deleted.
+        cx.lock(oid, TableLockMode::AccessExclusive).await?;
+        cx.txn().truncate(oid)?;
+    }
+    for table in emptied.difference(&referenced).filter_map(|&oid| catalog.table(oid)) {
+        cx.session.change_own(&format!("DELETE FROM {}", super::constraint::qualified(&catalog, table))).await?;
     }
     Ok(())
+}
+
+/// Refuses to empty tables that others refer to, which keep their rows.
+fn check_references(catalog: &Catalog, emptied: &BTreeSet<Oid>) -> Result<()> {
+    if emptied.is_empty() {
+        return Ok(());
+    }
+    let Some((table, referenced)) = super::truncate::outside_reference(catalog, emptied) else { return Ok(()) };
+    let detail = format!(
+        "Table \"{}\" references \"{referenced}\", but they do not have the same ON COMMIT setting.",
+        table.name
+    );
+    Err(Error::unsupported("unsupported ON COMMIT and foreign key combination").detail(detail))
 }
 
 /// The objects that go with a session, parts before wholes.

@@ -17,12 +17,13 @@ pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'s
     for node in stmt.relations.iter().flatten() {
         let Node::RangeVar(name) = node else { continue };
         let table = cx.locked_table(name, TableLockMode::AccessExclusive).await?;
-        tables.insert(table.oid);
-        named.push(table.oid);
+        if tables.insert(table.oid) {
+            named.push(table.oid);
+        }
     }
     let cascade = stmt.behavior == DropBehavior::DROP_CASCADE;
     if cascade {
-        add_references(cx, &mut tables).await?;
+        add_references(cx, &mut tables, &mut named).await?;
     } else if let catalog = cx.catalog()
         && let Some((referencing, referenced)) = outside_reference(&catalog, &tables)
     {
@@ -34,22 +35,22 @@ pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'s
             .hint(format!("Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.", referencing.name)));
     }
     if stmt.restart_seqs {
-        own_sequences(cx, &tables)?;
+        own_sequences(cx, &named)?;
     }
-    for &table in &tables {
+    for &table in &named {
         let name = cx.catalog().table(table).map(|t| t.name.clone()).unwrap_or_default();
         cx.session.check_not_in_use(table, &name, "TRUNCATE")?;
         cx.txn().truncate(table)?;
     }
     if stmt.restart_seqs {
-        restart_sequences(cx, &tables).await?;
+        restart_sequences(cx, &named).await?;
     }
     Ok("TRUNCATE TABLE")
 }
 
 /// Adds the tables with foreign keys into the set: those with keys to its tables in the order of their age, then those with keys to
-/// these, and so on.
-async fn add_references(cx: &mut Cx<'_>, tables: &mut BTreeSet<Oid>) -> Result<()> {
+/// these, and so on. `order` is the set in the order in which its tables were found.
+async fn add_references(cx: &mut Cx<'_>, tables: &mut BTreeSet<Oid>, order: &mut Vec<Oid>) -> Result<()> {
     loop {
         let catalog = cx.catalog();
         let outside = catalog.walk().filter_map(|o| catalog.table(o.oid())).filter(|t| !tables.contains(&t.oid));
@@ -64,13 +65,14 @@ async fn add_references(cx: &mut Cx<'_>, tables: &mut BTreeSet<Oid>) -> Result<(
             if let Some(object) = cx.catalog().get(oid) {
                 privileges::require(&cx.catalog(), cx.session.who(), object, Privileges::TRUNCATE)?;
                 tables.insert(oid);
+                order.push(oid);
             }
         }
     }
 }
 
 /// The tables that foreign keys of a table are to.
-fn references(table: &TableDesc) -> impl Iterator<Item = Oid> + '_ {
+pub(super) fn references(table: &TableDesc) -> impl Iterator<Item = Oid> + '_ {
     table.constraints.iter().filter_map(|c| match &c.kind {
         ConstraintKind::ForeignKey { table, .. } => Some(*table),
         _ => None,
@@ -78,7 +80,7 @@ fn references(table: &TableDesc) -> impl Iterator<Item = Oid> + '_ {
 }
 
 /// A table outside the set with a foreign key into it.
-fn outside_reference(catalog: &Catalog, tables: &BTreeSet<Oid>) -> Option<(TableDesc, String)> {
+pub(super) fn outside_reference(catalog: &Catalog, tables: &BTreeSet<Oid>) -> Option<(TableDesc, String)> {
     reference(catalog, tables, |table| tables.contains(&table))
 }
 
@@ -98,14 +100,19 @@ fn reference(
     })
 }
 
-/// The sequences of the tables' columns.
-fn sequences_of(catalog: &Catalog, tables: &BTreeSet<Oid>) -> Vec<Oid> {
-    let owned = |s: &&SequenceDesc| s.owned_by.is_some_and(|(table, _)| tables.contains(&table));
-    catalog.walk().filter_map(|o| catalog.sequence(o.oid())).filter(owned).map(|s| s.oid).collect()
+/// The sequences of the tables' columns, table by table.
+fn sequences_of(catalog: &Catalog, tables: &[Oid]) -> Vec<Oid> {
+    let place = |sequence: &SequenceDesc| {
+        let (table, column) = sequence.owned_by?;
+        Some((tables.iter().position(|&one| one == table)?, column, sequence.oid))
+    };
+    let mut found: Vec<_> = catalog.walk().filter_map(|o| catalog.sequence(o.oid())).filter_map(place).collect();
+    found.sort_unstable();
+    found.into_iter().map(|(.., oid)| oid).collect()
 }
 
 /// Refuses to start sequences anew that are another role's.
-fn own_sequences(cx: &mut Cx<'_>, tables: &BTreeSet<Oid>) -> Result<()> {
+fn own_sequences(cx: &mut Cx<'_>, tables: &[Oid]) -> Result<()> {
     let catalog = cx.catalog();
     let found = sequences_of(&catalog, tables);
     found
@@ -114,7 +121,7 @@ fn own_sequences(cx: &mut Cx<'_>, tables: &BTreeSet<Oid>) -> Result<()> {
         .try_for_each(|sequence| privileges::require_owner(&catalog, cx.session.who(), sequence))
 }
 
-async fn restart_sequences(cx: &mut Cx<'_>, tables: &BTreeSet<Oid>) -> Result<()> {
+async fn restart_sequences(cx: &mut Cx<'_>, tables: &[Oid]) -> Result<()> {
     let found = sequences_of(&cx.catalog(), tables);
     for oid in found {
         cx.lock(oid, TableLockMode::AccessExclusive).await?;

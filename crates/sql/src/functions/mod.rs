@@ -31,7 +31,7 @@ mod spread;
 mod text;
 pub(crate) use text::names::{quote_identifier, split_identifiers, split_name};
 mod user;
-pub(crate) use user::{ELEMENTS_OID, keep};
+pub(crate) use user::{ELEMENTS_OID, keep, unsafe_label};
 mod windows;
 mod words;
 

@@ -33,6 +33,8 @@ pub struct Environment {
     pub identity: RefCell<Identity>,
     /// Whom the client has logged in as.
     pub login_role: Oid,
+    /// Whether that was a superuser then: what the session is told of itself when it goes back to that role.
+    pub login_superuser: bool,
     /// In whose name a security-restricted operation runs, if one does: nothing that it calls changes who the session is.
     pub acting: Cell<Option<Oid>>,
     /// Whom `role` and `session_authorization` meant when they were set.

@@ -80,7 +80,7 @@ pub(super) async fn declare(
     if let Some(Node::SelectStmt(select)) = &stmt.query {
         check_options(stmt, select)?;
     }
-    if !has(CURSOR_OPT_HOLD) && session.block == Block::None {
+    if !has(CURSOR_OPT_HOLD) && session.block == Block::None && !session.implicit_block {
         return Err(Error::new(
             SqlState::NO_ACTIVE_SQL_TRANSACTION,
             "DECLARE CURSOR can only be used in transaction blocks",

@@ -193,6 +193,12 @@ impl Session {
 
     /// As [`Session::internal_query`], its rows into `sink`.
     pub(crate) async fn internal_query_into(&mut self, sql: &str, sink: &mut dyn RowSink) -> Result<()> {
+        self.run_own(sql, sink).await.map(drop)
+    }
+
+    /// Runs a statement of our own in the open transaction: what it reads and changes itself is nobody's business, what views below it
+    /// read is that of their owners. Answers the rows it changed.
+    pub(crate) async fn run_own(&mut self, sql: &str, sink: &mut dyn RowSink) -> Result<u64> {
         let parsed = parse::parse(sql)?;
         let catalog = self.catalog();
         self.binding = None;
@@ -210,7 +216,12 @@ impl Session {
             return Err(base::Error::internal("not a query"));
         };
         let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
-        self.drive_into(&mut execution, sink).await.map(drop)
+        self.drive_into(&mut execution, sink).await
+    }
+
+    /// As [`Session::run_own`], for what it changes alone.
+    pub(crate) async fn change_own(&mut self, sql: &str) -> Result<u64> {
+        self.run_own(sql, &mut NoRows).await
     }
 
     /// The result columns of a query.

@@ -391,6 +391,7 @@ impl Session {
                 settings: RefCell::new(settings),
                 identity: RefCell::new(identity),
                 login_role,
+                login_superuser: superuser,
                 acting: Cell::new(None),
                 named_roles: RefCell::new(std::iter::once((user.to_string(), login_role)).collect()),
                 host: Arc::clone(&shared.host),

@@ -20,7 +20,7 @@ use super::settings::Initial;
 use crate::privileges::{Who, roles};
 
 /// The value of `role` that means: the session's own.
-const NONE: &str = "none";
+pub(super) const NONE: &str = "none";
 
 /// A setting that says who the session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub(super) struct Allowed {
     value: Arc<str>,
     /// The role of that name; none for `none`.
     role: Option<Oid>,
+    /// It is what the session began with.
+    is_first: bool,
 }
 
 impl Allowed {
@@ -174,7 +176,8 @@ impl Environment {
             return Ok(none());
         }
         let role = self.role_of_setting(catalog, &value);
-        self.allowed_role(catalog, setting, value, role.is_valid().then_some(role))
+        let allowed = self.allowed_role(catalog, setting, value, role.is_valid().then_some(role))?;
+        Ok(Allowed { is_first: true, ..allowed })
     }
 
     /// The one place that decides whom a session may become.
@@ -193,7 +196,7 @@ impl Environment {
             Setting::SessionAuthorization => oid == self.login_role || roles::is_superuser(catalog, self.login_role),
         };
         if may {
-            return Ok(Allowed { setting, value, role });
+            return Ok(Allowed { setting, value, role, is_first: false });
         }
         let message = format!("permission denied to set {} \"{value}\"", setting.noun());
         Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
@@ -203,7 +206,12 @@ impl Environment {
         if let Some(role) = allowed.role {
             self.named_roles.borrow_mut().insert(allowed.value.to_string(), role);
         }
-        self.settings.borrow_mut().assume(allowed, local);
+        let is_superuser = match allowed.role {
+            Some(role) if allowed.is_first && role == self.login_role => self.login_superuser,
+            Some(role) => roles::is_superuser(catalog, role),
+            None => false,
+        };
+        self.settings.borrow_mut().assume(allowed, is_superuser, local);
         self.adopt_identity(catalog);
     }
 
@@ -223,7 +231,7 @@ impl Environment {
         let of_setting = self.role_of_setting(catalog, &current);
         let found = catalog.role_by_oid(self.acting.get().unwrap_or(of_setting));
         let superuser = found.is_some_and(|role| role.superuser);
-        settings.follow_identity(&session, &current, roles::is_superuser(catalog, of_setting), superuser);
+        settings.follow_identity(superuser);
         let mut identity = self.identity.borrow_mut();
         // A role that has been dropped may do nothing.
         identity.role = found.map_or(Oid::INVALID, |role| role.oid);
@@ -235,7 +243,7 @@ impl Environment {
 
 /// `role` is the session's own, which it always may be.
 fn none() -> Allowed {
-    Allowed { setting: Setting::Role, value: NONE.into(), role: None }
+    Allowed { setting: Setting::Role, value: NONE.into(), role: None, is_first: false }
 }
 
 impl Session {

@@ -59,6 +59,8 @@ struct Change {
     place: Place,
     /// The value before; only a custom setting can have had none.
     old: Option<Arc<str>>,
+    /// Of the two that say who the session is: what [`Settings::told`] was.
+    told: bool,
     local: bool,
     /// Nesting depth of savepoints at the time.
     level: u32,
@@ -118,8 +120,17 @@ pub struct Settings {
     pub methods: crate::plan::PlanMethods,
     /// Whether the current role is a superuser now, to what only they may change.
     superuser: bool,
-    /// Of whom `is_superuser` tells: the session's role and the current one.
-    told_of: Option<(String, String)>,
+    /// What `is_superuser` tells: whether the session's role, and `role`, was one when the setting got its value.
+    told: [bool; 2],
+}
+
+/// Where [`Settings::told`] is about a setting.
+fn identity_place(spec: usize) -> Option<usize> {
+    match SPECS[spec].name {
+        "session_authorization" => Some(0),
+        "role" => Some(1),
+        _ => None,
+    }
 }
 
 fn find(name: &str) -> Option<usize> {
@@ -352,7 +363,7 @@ impl Settings {
             log_min_duration_ms: -1,
             idle_session_timeout_ms: 0,
             superuser,
-            told_of: None,
+            told: [superuser; 2],
             reports: Vec::new(),
             announced: Vec::new(),
             binding_generation: 0,
@@ -620,22 +631,28 @@ impl Settings {
     }
 
     /// Takes on an identity: the only way to change those two settings.
-    pub(super) fn assume(&mut self, allowed: &Allowed, local: bool) {
+    pub(super) fn assume(&mut self, allowed: &Allowed, is_superuser: bool, local: bool) {
         if let Some(spec) = find(allowed.setting().name()) {
             // A name has no form that could be wrong.
             let _ = self.change(spec, Arc::clone(allowed.value()), local, self.depth);
+            if let Some(place) = identity_place(spec) {
+                self.told[place] = is_superuser;
+                self.tell_superuser();
+            }
         }
     }
 
-    /// What follows from who the session and the current role are. As in PostgreSQL, `is_superuser` tells what that role was when the
-    /// session became it: ALTER ROLE does not change it. What the role may is what it is now.
-    pub(super) fn follow_identity(&mut self, session: &str, current: &str, of_current: bool, superuser: bool) {
+    /// What the current role may is what it is now.
+    pub(super) fn follow_identity(&mut self, superuser: bool) {
         self.superuser = superuser;
-        let is_told = self.told_of.as_ref().is_some_and(|(s, c)| s == session && c == current);
-        if let (false, Some(spec)) = (is_told, find("is_superuser")) {
-            self.told_of = Some((session.to_string(), current.to_string()));
+    }
+
+    /// As in PostgreSQL, `is_superuser` tells what the current role was when the session became it: ALTER ROLE does not change it.
+    fn tell_superuser(&mut self) {
+        let has_role = self.text("role") != super::role::NONE;
+        if let Some(spec) = find("is_superuser") {
             // It has no form that could be wrong.
-            let _ = self.assign(spec, if of_current { "on" } else { "off" }.into());
+            let _ = self.assign(spec, if self.told[usize::from(has_role)] { "on" } else { "off" }.into());
         }
     }
 
@@ -685,7 +702,7 @@ impl Settings {
             (value, _) => value.unwrap_or_default(),
         };
         self.grow(3 * name.len() + new.len())?;
-        self.note(Change { place: Place::Custom(name.clone()), old, local, level });
+        self.note(Change { place: Place::Custom(name.clone()), old, told: false, local, level });
         self.assign_custom(name, Some(new.into()));
         Ok(())
     }
@@ -859,7 +876,8 @@ impl Settings {
     fn change(&mut self, spec: usize, text: Arc<str>, local: bool, level: u32) -> Result<()> {
         self.grow(text.len())?;
         let old = Arc::clone(&self.values[spec].text);
-        self.note(Change { place: Place::Spec(spec), old: Some(old), local, level });
+        let told = identity_place(spec).is_some_and(|place| self.told[place]);
+        self.note(Change { place: Place::Spec(spec), old: Some(old), told, local, level });
         self.assign(spec, text)
     }
 
@@ -955,7 +973,13 @@ impl Settings {
             } else if !overridden.contains(&change.place) {
                 match (&change.place, &change.old) {
                     // The old value was accepted once, so it is again.
-                    (Place::Spec(spec), Some(old)) => drop(self.assign(*spec, Arc::clone(old))),
+                    (Place::Spec(spec), Some(old)) => {
+                        let _ = self.assign(*spec, Arc::clone(old));
+                        if let Some(place) = identity_place(*spec) {
+                            self.told[place] = change.told;
+                            self.tell_superuser();
+                        }
+                    }
                     (Place::Spec(_), None) => {}
                     (Place::Custom(name), old) => self.assign_custom(name.clone(), old.clone()),
                 }

@@ -85,7 +85,7 @@ impl Session {
 
     /// `SET TRANSACTION SNAPSHOT`
     pub(super) fn import_snapshot(&mut self, args: &List) -> Result<()> {
-        if self.block == Block::None {
+        if self.block == Block::None && !self.implicit_block {
             self.push_notice(Error::with_severity(
                 Severity::Warning,
                 SqlState::NO_ACTIVE_SQL_TRANSACTION,

@@ -430,7 +430,7 @@ pub(super) fn setting_text(session: &Session, name: &str, args: &List) -> Result
 fn set_transaction(session: &mut Session, stmt: &VariableSetStmt, name: &str) -> Result<&'static str> {
     let modes = modes(&stmt.args);
     match name {
-        "TRANSACTION" if session.block == Block::None => {
+        "TRANSACTION" if session.block == Block::None && !session.implicit_block => {
             session.push_notice(Error::with_severity(
                 Severity::Warning,
                 SqlState::NO_ACTIVE_SQL_TRANSACTION,
@@ -626,7 +626,7 @@ async fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static s
 }
 
 async fn lock(session: &mut Session, stmt: &LockStmt) -> Result<&'static str> {
-    if session.block == Block::None {
+    if session.block == Block::None && !session.implicit_block {
         return Err(Error::new(
             SqlState::NO_ACTIVE_SQL_TRANSACTION,
             "LOCK TABLE can only be used in transaction blocks",
