@@ -507,6 +507,9 @@ pub struct SequenceDesc {
     /// restart is committed. `None`: under its own OID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Oid>,
+    /// UNLOGGED, kept and shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlogged: bool,
 }
 
 impl SequenceDesc {
@@ -527,6 +530,7 @@ impl SequenceDesc {
             cache: 1,
             comment: None,
             state: None,
+            unlogged: false,
         }
     }
 

@@ -170,7 +170,8 @@ impl<'a> Binder<'a, '_> {
             Some(clause) => (self.on_conflict(clause, &written, &mut rels)?, Vec::new()),
             None => (None, at_once),
         };
-        self.enter_target(&rels[..1], &written);
+        let updates = matches!(&on_conflict, Some(OnConflict { update: Some(_), .. }));
+        self.enter_target_alone(&rels, updates, &written);
         let list = insert.returningClause.as_ref().map(|r| &r.exprs);
         let mut query = Query::default();
         let (returning, result) = self.returning(list.map(Vec::as_slice), &mut query)?;
@@ -252,6 +253,12 @@ impl<'a> Binder<'a, '_> {
             target.system_columns();
         }
         vec![target, rel("excluded".to_string())]
+    }
+
+    /// Names mean columns of the target, and only these; the row that was to be inserted, if there is an update, is told of.
+    fn enter_target_alone(&mut self, rels: &[Rel], updates: bool, written: &Written) {
+        self.enter_target(if updates { rels } else { &rels[..1] }, written);
+        self.scope().items.truncate(1);
     }
 
     /// Makes rels the range table of the current scope, all visible.
@@ -635,7 +642,7 @@ impl<'a> Binder<'a, '_> {
             Some(infer) => match infer.conname.as_deref() {
                 Some(name) => (Some(constraint_index(name, &written.table.desc)?), None),
                 None => {
-                    let (index, condition) = self.inferred_index(infer, rels, written, &mut by_values)?;
+                    let (index, condition) = self.inferred_index(infer, (rels, updates), written, &mut by_values)?;
                     (Some(index), condition)
                 }
             },
@@ -673,15 +680,14 @@ impl<'a> Binder<'a, '_> {
     fn inferred_index(
         &mut self,
         infer: &'a InferClause,
-        rels: &[Rel],
+        (rels, updates): (&[Rel], bool),
         written: &Written,
         by_values: &mut Vec<(base::Oid, Expr)>,
     ) -> Result<(base::Oid, Option<Expr>)> {
         let (table, at) = (Arc::clone(&written.table), infer.location);
         let mut wanted: Vec<i16> = Vec::with_capacity(infer.indexElems.len());
         let mut computed: Vec<Expr> = Vec::new();
-        // Names mean columns of the table here, and only these.
-        self.enter_target(&rels[..1], written);
+        self.enter_target_alone(rels, updates, written);
         for node in infer.indexElems.iter().flatten() {
             let Node::IndexElem(element) = node else { continue };
             let Some(name) = element.name.as_deref() else {
@@ -699,7 +705,7 @@ impl<'a> Binder<'a, '_> {
                 }
             };
             let Some(number) = number else {
-                return Err(self.error(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"), at));
+                return Err(self.missing_column(None, name, at));
             };
             if !wanted.contains(&number) {
                 wanted.push(number);

@@ -119,6 +119,8 @@ pub struct BindContext<'a> {
     pub names_known: bool,
     /// The statement is COPY's, which computes nothing before it has a row.
     pub copies: bool,
+    /// Relations on which rights are not asked.
+    pub spared: Vec<Oid>,
     /// Within the texts of so many stored expressions, one in another, whose names were looked up when they were defined.
     in_stored: u32,
     /// The references of the stored expression that is bound next, if they are asked for.
@@ -155,6 +157,7 @@ impl<'a> BindContext<'a> {
             places: None,
             names_known: false,
             copies: false,
+            spared: Vec::new(),
             in_stored: 0,
             notes: None,
             path_outside: None,

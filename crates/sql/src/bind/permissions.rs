@@ -64,6 +64,9 @@ pub(super) fn denied(statement: &Statement, cx: &BindContext<'_>) -> Option<Erro
         sequences: Vec::new(),
     };
     walk.statement(statement);
+    if !cx.spared.is_empty() {
+        walk.needs.retain(|need| !cx.spared.contains(&need.table.oid));
+    }
     // PostgreSQL asks about views while it plans, about all else when it runs the plan.
     let (views, others): (Vec<_>, Vec<_>) = walk.needs.iter().partition(|need| need.table.kind == TableKind::View);
     let mut needs = views.into_iter().chain(others);

@@ -2,7 +2,8 @@
 
 use base::{Error, LayoutId, Result, SqlState};
 use engine_api::{
-    CatalogObject, ColumnDesc, ConstraintKind, Expression, IndexDesc, TableDesc, TableKind, TableLockMode,
+    CatalogObject, ColumnDesc, ConstraintKind, Expression, IndexDesc, Persistence, SequenceDesc, TableDesc, TableKind,
+    TableLockMode,
 };
 use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType, RangeVar};
 
@@ -13,7 +14,7 @@ use super::create_table::{
 use super::names::{expression_after, last_position, leftmost, quote};
 use super::rewrite::{as_type, constant_default, rewrite_table};
 use super::storage::{self, Of};
-use super::{Cx, drop, identity};
+use super::{Cx, drop, identity, persistence};
 use crate::bind::Computed;
 use crate::ir::Ty;
 use crate::system_column;
@@ -60,8 +61,16 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
                 (CatalogObject::Index(_), AlterTableType::AT_SetTableSpace) => {
                     super::require_tablespace(cmd.name.as_deref())?;
                 }
-                (CatalogObject::Index(index), kind) if is_of_columns(kind) => {
+                (CatalogObject::Index(index), kind) if is_of_columns(kind) || persistence::is_said(kind) => {
                     return Err(cannot_be_performed(kind, &index.name, "indexes"));
+                }
+                (
+                    CatalogObject::Sequence(sequence),
+                    kind @ (AlterTableType::AT_SetLogged | AlterTableType::AT_SetUnLogged),
+                ) => {
+                    cx.lock(sequence.oid, TableLockMode::AccessExclusive).await?;
+                    let sequence = cx.catalog().sequence(sequence.oid).unwrap_or(sequence).clone();
+                    persistence::of_sequence(cx, sequence, kind == AlterTableType::AT_SetUnLogged).await?;
                 }
                 (_, kind) if is_ignored(kind) => {}
                 _ => return Err(Error::unsupported(format!("this ALTER of \"{}\" is not supported", object.name()))),
@@ -76,8 +85,9 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
     let mut ordered: Vec<&AlterTableCmd> = commands(stmt).collect();
     ordered.sort_by_key(|cmd| pass(cmd, &table, &changes));
     refuse_dropped(&table, stmt, &changes)?;
+    persistence::refuse_twice(&table, commands(stmt))?;
     let (oid, mut changed) = (table.oid, false);
-    let found = Found { storage: table.storage, layouts: table.layouts.len() };
+    let found = Found::of(&table);
     for cmd in ordered {
         // Every command starts from what the one before it left.
         let table = cx.catalog().table(table.oid).cloned().ok_or_else(|| Error::internal("the table went away"))?;
@@ -233,6 +243,8 @@ fn refused_action(kind: AlterTableType) -> &'static str {
         T::AT_SetIdentity => "ALTER COLUMN ... SET",
         T::AT_DropIdentity => "ALTER COLUMN ... DROP IDENTITY",
         T::AT_DropExpression => "ALTER COLUMN ... DROP EXPRESSION",
+        T::AT_SetLogged => "SET LOGGED",
+        T::AT_SetUnLogged => "SET UNLOGGED",
         T::AT_EnableTrig => "ENABLE TRIGGER",
         T::AT_EnableTrigAll => "ENABLE TRIGGER ALL",
         T::AT_EnableTrigUser => "ENABLE TRIGGER USER",
@@ -274,8 +286,6 @@ fn is_ignored(kind: AlterTableType) -> bool {
         T::AT_ChangeOwner,
         T::AT_ClusterOn,
         T::AT_DropCluster,
-        T::AT_SetLogged,
-        T::AT_SetUnLogged,
         T::AT_SetTableSpace,
         T::AT_ReplicaIdentity,
         T::AT_SetOptions,
@@ -307,9 +317,20 @@ fn no_column(table: &TableDesc, name: &str) -> Error {
 struct Found {
     storage: u32,
     layouts: usize,
+    columns: usize,
+    persistence: Persistence,
 }
 
 impl Found {
+    fn of(table: &TableDesc) -> Found {
+        Found {
+            storage: table.storage,
+            layouts: table.layouts.len(),
+            columns: table.columns.len(),
+            persistence: table.persistence,
+        }
+    }
+
     /// From now on rows are written as the columns are now.
     fn add_layout(self, table: &mut TableDesc) {
         // Rows that were written anew have the one layout that is left of them.
@@ -391,6 +412,9 @@ async fn alter(
         T::AT_SetRelOptions | T::AT_ResetRelOptions => {
             table.options = changed_options(&table.options, cmd, Of::Table)?;
             cx.put(CatalogObject::Table(table)).await?;
+        }
+        T::AT_SetLogged | T::AT_SetUnLogged => {
+            persistence::of_table(cx, table, found.columns, cmd.subtype == T::AT_SetUnLogged).await?;
         }
         T::AT_AddIdentity => {
             let number = column_number(&table, name)?;
@@ -558,7 +582,9 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
     if let Some(serial) = column.serial {
         super::rights::require_schema(cx, table.schema, engine_api::Privileges::CREATE)?;
         let sequence = serial_sequence(cx, &mut table, number, serial, &column.sequence_options, &[])?;
-        cx.put(CatalogObject::Sequence(sequence)).await?;
+        // As in PostgreSQL, it is made as the table was when the statement began.
+        let unlogged = found.persistence == Persistence::Unlogged;
+        cx.put(CatalogObject::Sequence(SequenceDesc { unlogged, ..sequence })).await?;
     }
     let at = number as usize - 1;
     let primary = column.constraints.iter().any(|c| c.contype == rupg_sql::nodes::ConstrType::CONSTR_PRIMARY);
@@ -639,7 +665,7 @@ pub(super) async fn drop_found_column(cx: &mut Cx<'_>, table: base::Oid, number:
         return Ok(());
     }
     refuse_unknown_generated(cx, &desc, number)?;
-    let found = Found { storage: desc.storage, layouts: desc.layouts.len() };
+    let found = Found::of(&desc);
     take_column(cx, desc, number, found).await
 }
 

@@ -421,6 +421,7 @@ pub(super) fn serial_sequence(
     let column = table.columns[at].name.clone();
     let name = free_relation_name(&catalog, table.schema, &table.name, &column, "seq", taken);
     let mut desc = sequence::default_sequence(cx.allocate(), table.schema, &name, table.owner, ty);
+    desc.unlogged = table.persistence == Persistence::Unlogged;
     sequence::apply_options(cx, &mut desc, options, true)?;
     desc.owned_by = Some((table.oid, number));
     table.columns[at].default = Some(Expression::next_value(desc.oid));

@@ -20,6 +20,9 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
     if cx.query_of_new(name, stmt.if_not_exists, bound)?.is_none() {
         return Ok("CREATE MATERIALIZED VIEW".to_string());
     }
+    if name.relpersistence == b'u' {
+        return Err(Error::unsupported("materialized views cannot be unlogged"));
+    }
     // Who may not read gets to know that before anything is said about the schema.
     cx.session.query_columns(node, cx.sql, &Arguments::default(), !into.skipData)?;
     let schema = cx.creation_schema(name).await?;
@@ -152,7 +155,7 @@ async fn fill(cx: &mut Cx<'_>, oid: Oid, beside: bool) -> Result<u64> {
     }
     // What the query calls has the rights of the view's owner, not of who refreshes it.
     cx.session.begin_restricted(whole.owner);
-    let rows = cx.session.change_own(&insert).await;
+    let rows = cx.session.change_sparing(&insert, &[oid, source_oid]).await;
     cx.session.end_restricted();
     // PostgreSQL builds the indexes when all rows are there.
     let rows = if beside { rows? } else { rows.map_err(super::rewrite::not_built)? };

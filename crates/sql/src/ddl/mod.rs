@@ -30,6 +30,7 @@ mod materialized;
 mod membership;
 mod names;
 mod owner;
+mod persistence;
 mod rename;
 mod rewrite;
 mod rights;
@@ -425,8 +426,12 @@ impl Cx<'_> {
         let given = name.schemaname.as_deref();
         let in_own = given.is_some_and(|s| s == "pg_temp" || s == own);
         if name.relpersistence == b't' || in_own {
-            if given.is_some() && !in_own {
-                let message = "cannot create temporary relation in non-temporary schema";
+            let message = match name.relpersistence {
+                b'u' => Some("only temporary relations may be created in temporary schemas"),
+                _ if given.is_some() && !in_own => Some("cannot create temporary relation in non-temporary schema"),
+                _ => None,
+            };
+            if let Some(message) = message {
                 return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message).at_byte(self.sql, name.location));
             }
             return Ok(None);

@@ -38,6 +38,7 @@ pub(super) async fn create_sequence(cx: &mut Cx<'_>, stmt: &CreateSeqStmt) -> Re
         return Ok("CREATE SEQUENCE");
     }
     let mut desc = default_sequence(cx.allocate(), schema, relname, cx.owner(), oid::INT8);
+    desc.unlogged = name.relpersistence == b'u';
     apply_options(cx, &mut desc, &stmt.options, true)?;
     cx.put(CatalogObject::Sequence(desc)).await?;
     Ok("CREATE SEQUENCE")

@@ -18,6 +18,10 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
     let node = stmt.query.as_ref().ok_or_else(|| Error::internal("CREATE VIEW without a query"))?;
     let text = query_text(cx.sql, name, &stmt.aliases);
     let (bound, temporary) = bind(cx, node).await?;
+    if name.relpersistence == b'u' {
+        let message = "views cannot be unlogged because they do not have storage";
+        return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+    }
     let mut name = name.clone();
     if temporary && name.relpersistence != b't' {
         let message = format!("view \"{}\" will be a temporary view", name.relname.as_deref().unwrap_or_default());

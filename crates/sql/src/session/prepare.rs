@@ -283,6 +283,7 @@ impl Session {
         cx.infer_params = infer_params;
         cx.names_known = purpose.names_known;
         cx.copies = purpose.copies;
+        cx.spared.clone_from(&self.environment.spared.borrow());
         let before = work::total();
         let bound = bind::bind(node, sql, &mut cx)?;
         if purpose.literals.is_some() && plan::computes_parameters(&bound.statement) {

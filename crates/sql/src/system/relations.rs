@@ -193,6 +193,8 @@ pub(super) fn classes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
                 tuples: Some(1.0),
                 persistence: if crate::ddl::temporary::is_temporary(&catalog, s.schema) {
                     Persistence::Temporary
+                } else if s.unlogged {
+                    Persistence::Unlogged
                 } else {
                     Persistence::Permanent
                 },

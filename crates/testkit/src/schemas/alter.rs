@@ -190,10 +190,12 @@ impl Writer<'_> {
                 format!("ADD COLUMN {new} {ty}{constraints}")
             }
             14..=16 => format!("ADD {}", self.table_constraint(&names)),
-            17 => format!(
-                "ALTER COLUMN {name} {}",
-                self.pick(&["ADD GENERATED ALWAYS AS IDENTITY", "DROP IDENTITY IF EXISTS"])
-            ),
+            17 => match self.below(4) {
+                0 => format!("ALTER COLUMN {name} ADD GENERATED ALWAYS AS IDENTITY"),
+                1 => format!("ALTER COLUMN {name} DROP IDENTITY IF EXISTS"),
+                2 => "SET UNLOGGED".to_owned(),
+                _ => "SET LOGGED".to_owned(),
+            },
             18 | 19 => {
                 let full = table.full();
                 let own: Vec<Constraint> = self.schema.constraints.iter().filter(|c| c.of == full).cloned().collect();
