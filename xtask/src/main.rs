@@ -166,14 +166,14 @@ fn rules(root: &Path) -> Vec<String> {
     found
         .into_iter()
         .flat_map(|files| match files {
-            Ok(files) => files.iter().flat_map(|(name, text)| uncovered(name, text, &known)).collect(),
+            Ok(files) => files.iter().flat_map(|(name, text)| unknown_rules(name, text, &known)).collect(),
             Err(error) => vec![error],
         })
         .collect()
 }
 
 /// The citations in one file of rules that are not among the known ones.
-fn uncovered(name: &str, text: &str, known: &BTreeSet<&str>) -> Vec<String> {
+fn unknown_rules(name: &str, text: &str, known: &BTreeSet<&str>) -> Vec<String> {
     let is_document = name.ends_with(".md");
     let comments =
         text.lines().filter_map(|line| if is_document { Some(line) } else { Some(line.split_once("//")?.1) });
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn a_cited_rule_is_in_the_list() {
         let known = BTreeSet::from(["R1", "R12"]);
-        let faults = |name: &str, text: &str| uncovered(name, text, &known).len();
+        let faults = |name: &str, text: &str| unknown_rules(name, text, &known).len();
         assert_eq!(faults("a.rs", "//! Waits (rules R1, R12) for `R1Gate`, and R is no rule."), 0);
         assert_eq!(faults("a.rs", "let x = 1; // rule R2"), 1);
         assert_eq!(faults("a.rs", "let role = \"R2\";"), 0);

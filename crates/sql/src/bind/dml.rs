@@ -255,7 +255,8 @@ impl<'a> Binder<'a, '_> {
         vec![target, rel("excluded".to_string())]
     }
 
-    /// Names mean columns of the target, and only these; the row that was to be inserted, if there is an update, is told of.
+    /// Enters the target alone: names refer to its columns only. With DO UPDATE, `excluded` stays in the range table, for the hints of
+    /// errors.
     fn enter_target_alone(&mut self, rels: &[Rel], updates: bool, written: &Written) {
         self.enter_target(if updates { rels } else { &rels[..1] }, written);
         self.scope().items.truncate(1);

@@ -315,8 +315,8 @@ pub(super) fn column_tests(desc: &TableDesc, known: &[usize], cx: &mut BindConte
 }
 
 /// What indexes compute of a row over rel 0, where they cast to domains: storage takes these casts for granted, since a key that is
-/// there must be found again whatever has become of a domain. Of a row that is there nothing, unless one of the columns of the table's
-/// indexes may change.
+/// there must be found again whatever has become of a domain. A new row (no `may_change`) is always tested, an old one if a
+/// column of one of the table's indexes may change.
 pub(super) fn index_tests(
     desc: &TableDesc,
     may_change: Option<&dyn Fn(usize) -> bool>,
@@ -324,11 +324,9 @@ pub(super) fn index_tests(
 ) -> Result<Vec<(String, Expr)>> {
     let casting = |index: &&IndexDesc| casts_to_domains(index);
     let indexes: Vec<IndexDesc> = cx.catalog.indexes(desc.oid).filter(casting).cloned().collect();
-    let is_asked = match may_change {
-        None => !indexes.is_empty(),
-        Some(columns) => cx.catalog.indexes(desc.oid).any(|index| is_about(index, desc, columns)),
-    };
-    if !is_asked {
+    let concerns_none =
+        |columns: &dyn Fn(usize) -> bool| !cx.catalog.indexes(desc.oid).any(|index| is_about(index, desc, columns));
+    if indexes.is_empty() || may_change.is_some_and(concerns_none) {
         return Ok(Vec::new());
     }
     let mut out = Vec::with_capacity(indexes.len());
