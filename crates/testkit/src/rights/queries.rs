@@ -261,7 +261,8 @@ impl Writer<'_> {
                     "UPDATE {name} x SET {set} FROM {named} y WHERE y.id = x.id AND y.{column} IS NOT NULL{returning}"
                 )
             }
-            1 if set.starts_with("id") => format!("UPDATE {name} x SET {set} WHERE false{returning}"),
+            // No row, and no constant: PostgreSQL forgets what is behind a security barrier beside it (COMPATIBILITY.md).
+            1 if set.starts_with("id") => format!("UPDATE {name} x SET {set} WHERE random() > 2{returning}"),
             1 | 2 => format!("UPDATE {name} x SET {set}{returning}").replace("SET id =", "SET b ="),
             _ => format!("UPDATE {name} x SET {set} WHERE x.id = 2{returning}"),
         }
