@@ -340,6 +340,8 @@ pub enum SetOp {
 pub struct Rel {
     /// Alias or name, as error messages and EXPLAIN show it.
     pub alias: String,
+    /// A FROM clause gives it the alias.
+    pub aliased: bool,
     /// What it is.
     pub kind: RelKind,
     /// Its columns (for tables: by attribute number - 1, dropped ones included, so that `Column::column` = attnum - 1).

@@ -321,13 +321,18 @@ fn steps(case: &Case, pair: &mut Pair, in_block: bool, history: &mut Vec<String>
         if let Some(wrong) = differ(&expected, &actual)
             && !both_refused(&step.sql, &expected, &actual)
         {
-            if is_taken_away(&step.sql, &actual) || is_no_superuser(history, &actual) {
+            let is_other = is_taken_away(&step.sql, &actual) || is_no_superuser(history, &actual);
+            if is_other || is_forgotten(&step.sql, &expected, &actual) {
                 // The session is another one from here on.
                 return None;
             }
             return Some(wrong);
         }
         is_failed = in_block && expected.status == Some('E');
+        if in_block && step.sql.contains(" RENAME VALUE ") && expected.error().is_none() {
+            // What shows the label has its old name until COMMIT (COMPATIBILITY.md).
+            return None;
+        }
     }
     if is_failed {
         pair.must("ROLLBACK TO before");
@@ -381,6 +386,13 @@ fn is_no_superuser(history: &[String], actual: &Reply) -> bool {
     let refused =
         actual.error().is_some_and(|error| error.message.starts_with("permission denied to set session authorization"));
     refused && history.iter().any(|sql| sql.starts_with("ALTER ROLE") && sql.ends_with("NOSUPERUSER"))
+}
+
+/// PostgreSQL 15 does not ask about what a query is over of which its planner has made one row, since nobody reads the query's
+/// aggregates.
+fn is_forgotten(sql: &str, expected: &Reply, actual: &Reply) -> bool {
+    let is_refused = actual.error().is_some_and(|error| error.message.starts_with("permission denied for "));
+    is_refused && expected.error().is_none() && sql.starts_with("WITH w AS (SELECT count(")
 }
 
 /// Both refuse the statement for relations that it reads or writes, each for another one: which of them comes first depends on what

@@ -32,6 +32,8 @@ pub(super) type Bound = (Statement, Vec<ResultColumn>);
 pub(super) struct Written {
     pub(super) table: Arc<TableInfo>,
     through: Option<Box<Through>>,
+    /// What the statement does, as messages name it.
+    verb: &'static str,
 }
 
 impl Written {
@@ -132,6 +134,9 @@ impl<'a> Binder<'a, '_> {
         if let Some(through) = &written.through {
             self.through.used.inserted = assigned.iter().filter_map(|a| through.position(&a.name)).collect();
         }
+        if let Some((view, column)) = written.through.as_ref().and_then(|through| through.stuck.as_ref()) {
+            return Err(not_assignable(written.verb, column, view, false));
+        }
         let named = assigned.iter().map(|a| a.index).filter(|&index| index < COMPUTED).collect();
         let (source, assigned) = self.generated_values(insert.r#override, &table.desc, source, assigned)?;
         let defaults = written.through.iter().flat_map(|through| &through.defaults);
@@ -201,7 +206,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The table that a statement changes.
-    pub(super) fn target_table(&mut self, var: Option<&RangeVar>, verb: &str) -> Result<Written> {
+    pub(super) fn target_table(&mut self, var: Option<&RangeVar>, verb: &'static str) -> Result<Written> {
         let Some(var) = var else { return Err(Error::internal("a statement without a table")) };
         let name = var.relname.as_deref().unwrap_or("");
         match self.relation(var)? {
@@ -211,28 +216,28 @@ impl<'a> Binder<'a, '_> {
                     self.refused.get_or_insert_with(|| Error::new(SqlState::WRONG_OBJECT_TYPE, message));
                 }
                 self.lock(info.desc.oid, TableLockMode::RowExclusive);
-                Ok(Written { table: info, through: None })
+                Ok(Written { table: info, through: None, verb })
             }
             Relation::View(desc) => {
                 self.lock(desc.oid, TableLockMode::RowExclusive);
                 let (table, through) = self.through_view(&desc, verb, false)?;
-                Ok(Written { table, through: Some(Box::new(through)) })
+                Ok(Written { table, through: Some(Box::new(through)), verb })
             }
             Relation::Sequence(..) => {
                 let message = format!("cannot change sequence \"{name}\"");
                 Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
             }
-            Relation::System(relation, _) if relation.name == "pg_settings" && verb == "update" => {
+            Relation::System(relation) if relation.name == "pg_settings" && verb == "update" => {
                 Err(Error::unsupported("UPDATE of \"pg_settings\" is not supported").hint("SET changes a setting."))
             }
-            Relation::System(relation, _) if relation.is_view() => {
+            Relation::System(relation) if relation.is_view() => {
                 let why = "Views that do not select from a single table or view are not automatically updatable.";
                 Err(super::view::not_updatable(relation.name, verb, why))
             }
-            Relation::System(relation, _) if !self.cx.identity.superuser => {
+            Relation::System(relation) if !self.cx.identity.superuser => {
                 Err(crate::privileges::denied_on_system(relation))
             }
-            Relation::System(relation, _) => {
+            Relation::System(relation) => {
                 let message = format!("permission denied: \"{}\" is a system catalog", relation.name);
                 Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
             }
@@ -246,8 +251,12 @@ impl<'a> Binder<'a, '_> {
 
     pub(super) fn target_rels(&self, written: &Written, var: Option<&RangeVar>) -> Vec<Rel> {
         let table = &written.table;
-        let rel =
-            |alias: String| Rel { alias, kind: RelKind::Table(Arc::clone(table)), columns: table_columns(&table.desc) };
+        let rel = |alias: String| Rel {
+            alias,
+            aliased: false,
+            kind: RelKind::Table(Arc::clone(table)),
+            columns: table_columns(&table.desc),
+        };
         let mut target = rel(Self::target_alias(var, written));
         if written.through.as_ref().is_some_and(|through| through.names_system) {
             target.system_columns();
@@ -264,13 +273,13 @@ impl<'a> Binder<'a, '_> {
 
     /// Makes rels the range table of the current scope, all visible.
     pub(super) fn enter_target(&mut self, rels: &[Rel], written: &Written) {
-        let schema = written.through.as_ref().map_or(written.table.desc.schema, |t| t.schema);
+        let named = written.through.as_ref().map_or(written.table.desc.oid, |t| t.oid);
         let items = rels
             .iter()
             .enumerate()
             .map(|(i, rel)| {
                 let own_name = i == 0 && rel.alias == written.name();
-                let mut item = target_item(i, rel, own_name.then_some(schema));
+                let mut item = target_item(i, rel, own_name.then_some(named));
                 item.notes_reads = true;
                 item.system_rel = (i == 0 && written.through.is_none()).then_some(0);
                 if let Some(through) = &written.through {
@@ -305,16 +314,12 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// Refuses values for columns that a view computes.
-    fn check_assignable(&self, column: &Assigned<'_>, written: &Written, verb: &str) -> Result<()> {
+    fn check_assignable(&self, column: &Assigned<'_>, written: &Written) -> Result<()> {
         if column.index != COMPUTED {
             return Ok(());
         }
-        let message = format!("cannot {verb} column \"{}\" of view \"{}\"", column.name, written.name());
         let is_system = written.through.as_ref().is_some_and(|through| through.is_system(&column.name));
-        Err(Error::unsupported(message).detail(match is_system {
-            true => "View columns that refer to system columns are not updatable.",
-            false => "View columns that are not columns of their base relation are not updatable.",
-        }))
+        Err(not_assignable(written.verb, &column.name, written.name(), is_system))
     }
 
     /// The columns an INSERT names, or all.
@@ -367,7 +372,7 @@ impl<'a> Binder<'a, '_> {
         let at: Vec<i32> = bound.at.clone();
         let width = bound.query.targets.iter().filter(|t| !t.junk).count();
         let columns = self.match_width(columns, width, explicit, |i| at.get(i).copied().unwrap_or(-1))?;
-        columns.iter().try_for_each(|c| self.check_assignable(c, written, "insert into"))?;
+        columns.iter().try_for_each(|c| self.check_assignable(c, written))?;
         let values = bound.query.targets.iter().filter(|t| !t.junk).zip(&columns);
         let of_domain =
             values.filter(|(value, column)| column.is_of_domain(&value.expr)).map(|(_, column)| column.index);
@@ -419,7 +424,7 @@ impl<'a> Binder<'a, '_> {
         }
         let at = |i: usize| first.get(i).and_then(Option::as_ref).map_or(-1, location);
         let columns = self.match_width(columns, first.len(), explicit, at)?;
-        columns.iter().try_for_each(|c| self.check_assignable(c, written, "insert into"))?;
+        columns.iter().try_for_each(|c| self.check_assignable(c, written))?;
         self.defaulted = columns
             .iter()
             .enumerate()
@@ -471,7 +476,7 @@ impl<'a> Binder<'a, '_> {
         columns: &[Assigned<'a>],
         written: &Written,
     ) -> Result<Vec<Expr>> {
-        columns.iter().try_for_each(|c| self.check_assignable(c, written, "insert into"))?;
+        columns.iter().try_for_each(|c| self.check_assignable(c, written))?;
         let defaults = columns.iter().zip(list).filter(|(_, node)| matches!(node, Some(Node::SetToDefault(_))));
         self.defaulted = defaults.map(|(column, _)| column.index).collect();
         self.row_values(list, columns, written)
@@ -749,7 +754,7 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn set_list(&mut self, list: &'a [Option<Node>], written: &Written) -> Result<Vec<(usize, Expr)>> {
         let desc = &written.table.desc;
         let mut set: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
-        let mut parts: Vec<usize> = Vec::new();
+        let (mut parts, mut names): (Vec<usize>, Vec<String>) = (Vec::new(), Vec::new());
         let mut shared = SharedSource::default();
         for node in list.iter().flatten() {
             let Node::ResTarget(target) = node else { continue };
@@ -763,18 +768,23 @@ impl<'a> Binder<'a, '_> {
             })?;
             self.refuse_system_target(target, written)?;
             let column = self.assignment_target(target, written)?;
-            self.check_assignable(&column, written, "update")?;
+            self.check_assignable(&column, written)?;
             if let Some(at) = written.through.as_ref().and_then(|through| through.position(&column.name)) {
                 self.through.used.updated.insert(at);
             }
             let before = set.iter().position(|(i, _)| *i == column.index);
             // Assignments to parts of a column are made one after the other.
             let is_part = !target.indirection.is_empty();
+            let desc_column = &desc.columns[column.index];
             if before.is_some() && !(is_part && parts.contains(&column.index)) {
-                let message = format!("multiple assignments to same column \"{}\"", column.name);
+                // Two columns of a view may be the same one of its table.
+                let again = names.iter().find(|name| **name == column.name).unwrap_or(&desc_column.name);
+                let message = format!("multiple assignments to same column \"{again}\"");
                 return Err(Error::new(SqlState::SYNTAX_ERROR, message));
             }
-            let desc_column = &desc.columns[column.index];
+            if written.is_through_view() {
+                names.push(column.name.clone());
+            }
             let always = desc_column.generated.is_some() || desc_column.identity == Some(engine_api::Identity::Always);
             // DEFAULT of a view's column is a value to its table.
             if always && (bound.is_some() || written.through.is_some()) {
@@ -913,7 +923,7 @@ impl<'a> Binder<'a, '_> {
         &mut self,
         var: Option<&'a RangeVar>,
         from: &'a [Option<Node>],
-        verb: &str,
+        verb: &'static str,
     ) -> Result<(Written, Query)> {
         let written = self.target_table(var, verb)?;
         let rels = self.target_rels(&written, var);
@@ -1039,6 +1049,14 @@ fn assigned(desc: &TableDesc, index: usize, at: i32) -> Assigned<'static> {
 }
 
 /// A column of a view as an assignment has it.
+/// What is said of a value for a column that a view computes.
+fn not_assignable(verb: &str, column: &str, view: &str, is_system: bool) -> Error {
+    Error::unsupported(format!("cannot {verb} column \"{column}\" of view \"{view}\"")).detail(match is_system {
+        true => "View columns that refer to system columns are not updatable.",
+        false => "View columns that are not columns of their base relation are not updatable.",
+    })
+}
+
 fn assigned_through(desc: &TableDesc, name: &str, base: Option<usize>, at: i32) -> Assigned<'static> {
     match base {
         Some(index) => Assigned { name: name.to_string(), ..assigned(desc, index, at) },
@@ -1245,8 +1263,8 @@ fn over_table(
         let mut scope = Scope::new(None);
         let info = TableInfo { desc: table.clone(), indexes: Vec::new(), codes: Vec::new() };
         let columns = table_columns(table);
-        let rel = Rel { alias: table.name.clone(), kind: RelKind::Table(Arc::new(info)), columns };
-        scope.items.push(target_item(0, &rel, Some(table.schema)));
+        let rel = Rel { alias: table.name.clone(), aliased: false, kind: RelKind::Table(Arc::new(info)), columns };
+        scope.items.push(target_item(0, &rel, Some(table.oid)));
         scope.rels.push(rel);
         scope.real_names.push(Some(table.name.clone()));
         binder.scopes.push(scope);

@@ -46,7 +46,7 @@ fn condition(expression: &Expression, value: &Expr, cx: &mut BindContext<'_>) ->
         let mut scope = Scope::new(None);
         scope.items.push(Item {
             name: String::new(),
-            schema: None,
+            relation: None,
             rel: None,
             columns: Rc::new([NamedColumn { name: "value".to_string(), expr: value.clone() }]),
             rel_visible: false,

@@ -185,14 +185,14 @@ impl<'a> Binder<'a, '_> {
                     None => return Err(self.missing_column(None, column, at)),
                 },
             },
-            [relation, column] => self.qualified_column(None, relation, column, at)?,
-            [schema, relation, column] => self.qualified_column(Some(schema), relation, column, at)?,
+            [relation, column] => self.qualified_column(&[], relation, column, at)?,
+            [schema, relation, column] => self.qualified_column(&[*schema], relation, column, at)?,
             [catalog, schema, relation, column] => {
                 if *catalog != self.cx.identity.database {
                     let message = format!("cross-database references are not implemented: {}", names.join("."));
                     return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, at));
                 }
-                self.qualified_column(Some(schema), relation, column, at)?
+                self.qualified_column(&[*catalog, *schema], relation, column, at)?
             }
             _ => {
                 let message = format!("improper qualified name (too many dotted names): {}", names.join("."));
@@ -213,18 +213,34 @@ impl<'a> Binder<'a, '_> {
         };
         self.note_star(at, if schema.is_some() { 2 } else { 1 });
         match self.find_item(schema, relation, at)? {
-            Some(found) => Ok(Located { expr: self.whole_row(&found, at)?, at }),
+            Some(found) => {
+                self.note_qualifier(&found, at, usize::from(schema.is_some()));
+                Ok(Located { expr: self.whole_row(&found, at)?, at })
+            }
             None => Err(self.missing_relation(schema, relation, at)),
         }
     }
 
-    fn qualified_column(&mut self, schema: Option<&str>, relation: &str, column: &str, at: i32) -> Result<Expr> {
+    /// A column of a relation whose name stands behind others, the last of which is its schema's.
+    fn qualified_column(&mut self, before: &[&str], relation: &str, column: &str, at: i32) -> Result<Expr> {
+        let schema = before.last().copied();
         let Some(found) = self.find_item(schema, relation, at)? else {
             return Err(self.missing_relation(schema, relation, at));
         };
+        self.note_qualifier(&found, at, before.len());
         match self.found_column(&found, column, at)? {
             Some(expr) => Ok(expr),
             None => Err(self.missing_column(Some(relation), column, at)),
+        }
+    }
+
+    /// Notes that so many names come before that of a relation of the view whose text is bound.
+    fn note_qualifier(&mut self, found: &super::scope::Found, at: i32, names: usize) {
+        if names > 0
+            && self.cx.places.is_some()
+            && let Some(relation) = self.found_item(found).relation
+        {
+            self.cx.qualifiers.push((at, names, relation));
         }
     }
 
@@ -900,7 +916,10 @@ impl<'a> Binder<'a, '_> {
         };
         self.note_star(at, names.len());
         match self.find_item(found.0, found.1, at)? {
-            Some(item) => Ok(self.found_columns(&item, at)),
+            Some(item) => {
+                self.note_qualifier(&item, at, names.len() - 1);
+                Ok(self.found_columns(&item, at))
+            }
             None => Err(self.missing_relation(found.0, found.1, at)),
         }
     }

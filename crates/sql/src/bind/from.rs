@@ -25,9 +25,9 @@ pub(super) enum Relation {
     /// A view.
     View(Arc<TableDesc>),
     /// A relation computed from the catalog.
-    System(&'static SystemRelation, Oid),
+    System(&'static SystemRelation),
     /// A sequence: one row with its state.
-    Sequence(Oid, Oid),
+    Sequence(Oid),
 }
 
 /// A bound FROM item: its tree, the columns it shows as a whole, the names it brings.
@@ -84,8 +84,8 @@ impl<'a> Binder<'a, '_> {
     fn check_name_conflicts(&self, left: &[Item], right: &[Item]) -> Result<()> {
         for item in right.iter().filter(|i| i.rel_visible && !i.name.is_empty()) {
             let clash = left.iter().filter(|l| l.rel_visible && l.name == item.name).any(|l| {
-                // Two tables of one name in two schemas can be told apart.
-                !matches!((l.schema, item.schema), (Some(a), Some(b)) if a != b)
+                // Two tables of one name can be told apart by their schemas.
+                !matches!((l.relation, item.relation), (Some(a), Some(b)) if a != b)
             });
             if clash {
                 let message = format!("table name \"{}\" specified more than once", item.name);
@@ -102,14 +102,14 @@ impl<'a> Binder<'a, '_> {
         mut columns: Vec<RelColumn>,
         name: &str,
         alias: Option<&Alias>,
-        schema: Option<Oid>,
+        relation: Option<Oid>,
     ) -> Result<FromItem> {
         let shown = alias.and_then(|a| a.aliasname.as_deref()).unwrap_or(name).to_string();
         let wanted = alias.map(|a| strings(&a.colnames)).unwrap_or_default();
         rename(&mut columns, &wanted, &shown)?;
         let real = (!name.is_empty()).then(|| name.to_string());
-        let rel = self.add_rel(Rel { alias: shown, kind, columns }, real);
-        let item = self.item_of(rel, if alias.is_some() { None } else { schema });
+        let rel = self.add_rel(Rel { alias: shown, aliased: alias.is_some(), kind, columns }, real);
+        let item = self.item_of(rel, if alias.is_some() { None } else { relation });
         Ok(FromItem { tree: From::Rel(rel), columns: Rc::clone(&item.columns), items: vec![item] })
     }
 
@@ -139,26 +139,13 @@ impl<'a> Binder<'a, '_> {
                     self.may_use(schema.oid).map_err(|e| self.locate(e, var.location))?;
                     vec![schema.oid]
                 }
-                None => match schema {
-                    "pg_catalog" => vec![oids::SCHEMA_PG_CATALOG],
-                    "information_schema" => vec![oids::SCHEMA_INFORMATION_SCHEMA],
-                    "pg_temp" => {
-                        let own = |s: &Oid| crate::ddl::temporary::is_temporary(&catalog, *s);
-                        self.cx.identity.search_path.iter().copied().filter(own).collect()
-                    }
-                    _ => Vec::new(),
-                },
+                None => self.schemas_without_entry(schema),
             },
             None => self.cx.identity.search_path.clone(),
         };
         for schema in schemas {
-            let system_schema = match schema {
-                oids::SCHEMA_PG_CATALOG => Some("pg_catalog"),
-                oids::SCHEMA_INFORMATION_SCHEMA => Some("information_schema"),
-                _ => None,
-            };
-            if let Some(relation) = system_schema.and_then(|s| system::relation(s, name)) {
-                return Ok(Relation::System(relation, schema));
+            if let Some(relation) = system_relation(schema, name) {
+                return Ok(Relation::System(relation));
             }
             let Some(object) = catalog.relation(schema, name) else { continue };
             return match &**object {
@@ -168,13 +155,12 @@ impl<'a> Binder<'a, '_> {
                 {
                     Err(base::Error::unsupported("cannot access temporary tables of other sessions"))
                 }
-                CatalogObject::Table(_) => {
-                    self.relation_of(var, object).ok_or_else(|| base::Error::internal("a table that is none"))
+                CatalogObject::Table(_) | CatalogObject::Sequence(_) => {
+                    self.relation_of(var, object).ok_or_else(|| base::Error::internal("a relation that is none"))
                 }
                 CatalogObject::Index(_) => Err(self
                     .error(SqlState::WRONG_OBJECT_TYPE, format!("cannot open relation \"{name}\""), var.location)
                     .detail("This operation is not supported for indexes.")),
-                CatalogObject::Sequence(sequence) => Ok(Relation::Sequence(sequence.oid, schema)),
                 _ => Err(self.missing_table(var)),
             };
         }
@@ -214,6 +200,34 @@ impl<'a> Binder<'a, '_> {
         error.detail(detail).hint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references.")
     }
 
+    /// Schemas that the catalog has no object for, by the names that they go by.
+    fn schemas_without_entry(&self, name: &str) -> Vec<Oid> {
+        match name {
+            "pg_catalog" => vec![oids::SCHEMA_PG_CATALOG],
+            "information_schema" => vec![oids::SCHEMA_INFORMATION_SCHEMA],
+            "pg_temp" => {
+                let own = |s: &Oid| crate::ddl::temporary::is_temporary(&self.cx.catalog, *s);
+                self.cx.identity.search_path.iter().copied().filter(own).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The relation that the qualifier `schema.name` of a column means, in a view's text what it meant when the view was made.
+    pub(super) fn relation_named(&self, schema: &str, name: &str) -> Option<Oid> {
+        if let Some(known) = self.known_by_schema(schema, name) {
+            return Some(known);
+        }
+        let schemas = match self.cx.catalog.schema(self.cx.identity.database_oid, schema) {
+            Some(schema) => vec![schema.oid],
+            None => self.schemas_without_entry(schema),
+        };
+        schemas.into_iter().find_map(|schema| match system_relation(schema, name) {
+            Some(relation) => Some(relation.oid),
+            None => self.cx.catalog.relation(schema, name).map(|object| object.oid()),
+        })
+    }
+
     fn range_var(&mut self, var: &'a RangeVar) -> Result<FromItem> {
         let name = var.relname.as_deref().unwrap_or("");
         let alias = var.alias.as_deref();
@@ -226,26 +240,26 @@ impl<'a> Binder<'a, '_> {
             Relation::Table(info) => {
                 self.lock(info.desc.oid, TableLockMode::AccessShare);
                 let columns = self.named_columns(var, &info.desc);
-                let schema = info.desc.schema;
-                self.add_from_rel(RelKind::Table(info), columns, name, alias, Some(schema))
+                let oid = info.desc.oid;
+                self.add_from_rel(RelKind::Table(info), columns, name, alias, Some(oid))
             }
             Relation::View(desc) => {
                 self.lock(desc.oid, TableLockMode::AccessShare);
                 let query = self.view_query(&desc)?;
                 let columns = self.named_columns(var, &desc);
                 let kind = RelKind::Subquery { query: Box::new(query), lateral: false };
-                self.add_from_rel(kind, columns, name, alias, Some(desc.schema))
+                self.add_from_rel(kind, columns, name, alias, Some(desc.oid))
             }
-            Relation::Sequence(oid, schema) => {
+            Relation::Sequence(oid) => {
                 let function = &crate::functions::SEQUENCE_STATE;
                 let columns = function.columns.iter();
                 let columns = columns.map(|&(name, ty)| RelColumn { name: name.to_string(), ty: Ty::of(ty) }).collect();
                 let args = vec![Expr::Const(::types::Datum::Oid(oid.0), Ty::of(::types::oid::REGCLASS))];
                 let kind =
                     RelKind::Function { calls: vec![SetCall { function, args }], ordinality: false, per_row: false };
-                self.add_from_rel(kind, columns, name, alias, Some(schema))
+                self.add_from_rel(kind, columns, name, alias, Some(oid))
             }
-            Relation::System(relation, schema) => {
+            Relation::System(relation) => {
                 let columns = relation.columns.iter().enumerate();
                 let columns = columns.map(|(i, &(name, oid))| RelColumn {
                     name: name.to_string(),
@@ -254,7 +268,7 @@ impl<'a> Binder<'a, '_> {
                 // The last column has no name that a list could show: `tableoid`.
                 let hidden = RelColumn { name: String::new(), ty: Ty::of(::types::oid::OID) };
                 let columns = columns.chain(std::iter::once(hidden)).collect();
-                self.add_from_rel(RelKind::System(relation), columns, name, alias, Some(schema))
+                self.add_from_rel(RelKind::System(relation), columns, name, alias, Some(relation.oid))
             }
         }
     }
@@ -351,7 +365,7 @@ impl<'a> Binder<'a, '_> {
     ) -> Result<FromItem> {
         let item = |name: &str, columns: Rc<[NamedColumn]>, rel_visible, columns_visible| Item {
             name: name.to_string(),
-            schema: None,
+            relation: None,
             rel: None,
             columns,
             rel_visible,
@@ -491,11 +505,20 @@ fn using_column(columns: &[NamedColumn], name: &str, side: &str) -> Result<Expr>
     }
 }
 
+/// A relation of the system's in one of its schemas.
+fn system_relation(schema: Oid, name: &str) -> Option<&'static SystemRelation> {
+    match schema {
+        oids::SCHEMA_PG_CATALOG => system::relation("pg_catalog", name),
+        oids::SCHEMA_INFORMATION_SCHEMA => system::relation("information_schema", name),
+        _ => None,
+    }
+}
+
 /// The namespace item of a rel that is not from FROM (the target of DML).
-pub(super) fn target_item(rel: usize, entry: &Rel, schema: Option<Oid>) -> Item {
+pub(super) fn target_item(rel: usize, entry: &Rel, relation: Option<Oid>) -> Item {
     Item {
         name: entry.alias.clone(),
-        schema,
+        relation,
         rel: Some(rel),
         columns: columns_of(rel, entry).into(),
         rel_visible: true,

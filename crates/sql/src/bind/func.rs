@@ -175,9 +175,11 @@ impl<'a> Binder<'a, '_> {
         for function in self.extension_functions(call)? {
             all.extend(Overload::of(Callee::Scalar(function), function.args, false, 0, args.len(), false));
         }
-        let mut candidates: Vec<Overload> = all.iter().filter(|o| o.variadic.is_none()).copied().collect();
+        let plain: Vec<Overload> = all.iter().filter(|o| o.variadic.is_none()).copied().collect();
         // A variadic overload is looked at only where no plain one has its argument types.
-        candidates.extend(all.iter().filter(|o| o.variadic.is_some()));
+        let is_hidden = |o: &&Overload| plain.iter().any(|p| (0..types.len()).all(|i| p.arg(i) == o.arg(i)));
+        let mut candidates = plain.clone();
+        candidates.extend(all.iter().filter(|o| o.variadic.is_some()).filter(|o| !is_hidden(o)));
         if let Some(exact) = candidates.iter().find(|c| (0..types.len()).all(|i| c.arg(i) == types[i])) {
             return Ok(Some(*exact));
         }

@@ -55,6 +55,7 @@ pub(crate) use equal::{same, same_result};
 pub(crate) use group::window_parts;
 pub(crate) use json_rows::field_name;
 pub(crate) use key_types::{KeyComparison, key_comparison, key_operators};
+pub(crate) use permissions::sequence_of;
 pub(crate) use view::{is_barrier, runs_as_invoker};
 
 use std::cell::{Cell, RefCell};
@@ -115,6 +116,9 @@ pub struct BindContext<'a> {
     pub infer_params: bool,
     /// What the relation names in a view's text mean, if that is asked for.
     pub places: Option<Vec<(RangeVar, Oid)>>,
+    /// Where the text of the view has columns and rows with a schema before the name of their relation: byte, how many names come before
+    /// that name, relation. Collected with `places`.
+    pub qualifiers: Vec<(i32, usize, Oid)>,
     /// The names were looked up before, by another role: whether this one may look into the schemas is not asked again.
     pub names_known: bool,
     /// The statement is COPY's, which computes nothing before it has a row.
@@ -155,6 +159,7 @@ impl<'a> BindContext<'a> {
             drawn: RefCell::new(Vec::new()),
             infer_params,
             places: None,
+            qualifiers: Vec::new(),
             names_known: false,
             copies: false,
             spared: Vec::new(),

@@ -394,7 +394,7 @@ impl Walk {
 }
 
 /// The sequence whose state a call reads.
-fn sequence_of(call: &SetCall) -> Option<Oid> {
+pub(crate) fn sequence_of(call: &SetCall) -> Option<Oid> {
     match call.args.first() {
         Some(Expr::Const(Datum::Oid(oid), _)) if std::ptr::eq(call.function, &SEQUENCE_STATE) => Some(Oid(*oid)),
         _ => None,

@@ -232,7 +232,7 @@ fn side_by_side(parts: Vec<Part>, ordinality: bool, name: String, cx: &mut BindC
     }
     if !calls.is_empty() {
         let kind = RelKind::Function { calls, ordinality, per_row: false };
-        query.rels.push(Rel { alias: name.clone(), kind, columns: inner });
+        query.rels.push(Rel { alias: name.clone(), aliased: false, kind, columns: inner });
         query.from.push(From::Rel(0));
     }
     let columns = targets.iter().map(|t| RelColumn { name: t.name.clone(), ty: t.expr.ty() }).collect();

@@ -48,17 +48,17 @@ impl<'a> Binder<'a, '_> {
         };
         let percent = self.sample_argument(percent, oid::FLOAT4)?;
         let seed = sample.repeatable.as_ref().map(|seed| self.sample_argument(seed, oid::FLOAT8)).transpose()?;
-        let schema = info.desc.schema;
+        let oid = info.desc.oid;
         self.lock(info.desc.oid, engine_api::TableLockMode::AccessShare);
         let columns = self.named_columns(var, &info.desc);
-        let rel = Rel { alias: name.to_string(), kind: RelKind::Table(info), columns };
+        let rel = Rel { alias: name.to_string(), aliased: false, kind: RelKind::Table(info), columns };
         let targets = columns_of(0, &rel).into_iter().filter(|c| !c.name.is_empty());
         let targets = targets.map(|c| Target { expr: c.expr, name: c.name, junk: false }).collect();
         let sample = Some(Box::new(Sample { percent, seed, system }));
         let query = Query { rels: vec![rel], from: vec![From::Rel(0)], targets, sample, ..Query::default() };
         let columns = visible_columns(&query);
         let kind = RelKind::Subquery { query: Box::new(query), lateral: true };
-        self.add_from_rel(kind, columns, name, var.alias.as_deref(), Some(schema))
+        self.add_from_rel(kind, columns, name, var.alias.as_deref(), Some(oid))
     }
 
     fn sample_argument(&mut self, node: &'a Node, ty: base::Oid) -> Result<Expr> {

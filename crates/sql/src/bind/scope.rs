@@ -101,8 +101,8 @@ pub(super) enum ColumnOf {
 pub(super) struct Item {
     /// Alias or relation name; empty for an unnamed join.
     pub(super) name: String,
-    /// Schema of the relation if it goes by its own name.
-    pub(super) schema: Option<base::Oid>,
+    /// The relation if it goes by its own name: `schema.name` finds it.
+    pub(super) relation: Option<base::Oid>,
     /// The range-table entry; `None` for joins.
     pub(super) rel: Option<usize>,
     /// Its columns, which joins that it is in show as well.
@@ -246,11 +246,11 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// A namespace item for a range-table entry, fully visible.
-    pub(super) fn item_of(&mut self, rel: usize, schema: Option<base::Oid>) -> Item {
+    pub(super) fn item_of(&mut self, rel: usize, relation: Option<base::Oid>) -> Item {
         let entry = &self.scope().rels[rel];
         Item {
             name: entry.alias.clone(),
-            schema,
+            relation,
             rel: Some(rel),
             columns: columns_of(rel, entry).into(),
             rel_visible: true,
@@ -400,14 +400,11 @@ impl<'a> Binder<'a, '_> {
 
     /// Finds a relation by name or alias.
     pub(super) fn find_item(&self, schema: Option<&str>, name: &str, location: i32) -> Result<Option<Found>> {
-        let schema_oid = match schema {
+        let relation = match schema {
             None => None,
-            Some(schema) => match self.known_schema(schema, name) {
-                Some(schema) => Some(schema),
-                None => match self.cx.catalog.schema(self.cx.identity.database_oid, schema) {
-                    Some(schema) => Some(schema.oid),
-                    None => return Ok(None),
-                },
+            Some(schema) => match self.relation_named(schema, name) {
+                None => return Ok(None),
+                found => found,
             },
         };
         let top = self.scopes.len() - 1;
@@ -415,9 +412,9 @@ impl<'a> Binder<'a, '_> {
             let scope = &self.scopes[index];
             let mut found = None;
             for (i, item) in scope.items.iter().enumerate() {
-                let matches = match schema_oid {
+                let matches = match relation {
                     None => item.name == name && !name.is_empty(),
-                    Some(oid) => item.schema == Some(oid) && item.name == name,
+                    relation => item.relation == relation,
                 };
                 if !matches || !item.rel_visible || (item.lateral_only && !scope.lateral_active) {
                     continue;

@@ -321,7 +321,7 @@ impl<'a> Binder<'a, '_> {
 
     /// A query whose rows come from its body: one virtual rel, whose columns are the targets.
     pub(super) fn over_virtual_rel(&mut self, alias: &str, columns: Vec<RelColumn>) -> Query {
-        let rel = Rel { alias: alias.to_string(), kind: RelKind::Values, columns };
+        let rel = Rel { alias: alias.to_string(), aliased: false, kind: RelKind::Values, columns };
         let item = target_item(0, &rel, None);
         let targets = rel.columns.iter().zip(item.columns.iter());
         let targets =
@@ -600,6 +600,6 @@ pub(super) fn origin(expr: &Expr, rels: &[Rel]) -> Option<(Oid, i16)> {
 pub(super) fn wrap(mut inner: Query, columns: Vec<RelColumn>) -> Query {
     super::visit::shift_query(&mut inner, 1);
     let kind = RelKind::Subquery { query: Box::new(inner), lateral: false };
-    let rel = Rel { alias: "*SELECT*".to_string(), kind, columns };
+    let rel = Rel { alias: "*SELECT*".to_string(), aliased: false, kind, columns };
     Query { rels: vec![rel], from: vec![From::Rel(0)], ..Query::default() }
 }

@@ -66,7 +66,7 @@ impl<'a> Binder<'a, '_> {
             None => {
                 let alias = columns.first().map(|c| c.name.clone()).unwrap_or_default();
                 let kind = RelKind::Function { calls: vec![call], ordinality: false, per_row: true };
-                self.add_rel(Rel { alias, kind, columns }, None)
+                self.add_rel(Rel { alias, aliased: false, kind, columns }, None)
             }
         };
         self.scope().set_calls = Some((rel, at));
@@ -320,7 +320,7 @@ impl Arrangement {
                 shown.extend_from_slice(&columns[self.starts[i]..self.starts[i + 1]]);
             }
             let kind = RelKind::Function { calls: own, ordinality: false, per_row: true };
-            rels.push(Rel { alias: alias.to_string(), kind, columns: shown });
+            rels.push(Rel { alias: alias.to_string(), aliased: false, kind, columns: shown });
         }
         rels
     }

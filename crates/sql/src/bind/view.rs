@@ -18,6 +18,7 @@ use super::from::{Relation, table_columns};
 use super::node::strings;
 use super::scope::{Item, NamedColumn, Place, columns_of};
 use super::{BindContext, Binder};
+use crate::functions::SEQUENCE_STATE;
 use crate::ir::{Expr, Query, QueryOfView, Rel, RelColumn, RelKind, TableInfo, Ty, WrittenView};
 use crate::parse;
 
@@ -26,8 +27,8 @@ use crate::parse;
 pub(super) struct Through {
     /// The view's name.
     pub(super) name: String,
-    /// Its schema.
-    pub(super) schema: Oid,
+    /// The view.
+    pub(super) oid: Oid,
     /// Its columns over rel 0, the table.
     pub(super) columns: Vec<NamedColumn>,
     /// How many columns the table has; those behind are system columns.
@@ -36,6 +37,8 @@ pub(super) struct Through {
     pub(super) names_system: bool,
     /// Defaults of its own for columns of the table (attribute number - 1).
     pub(super) defaults: Vec<(usize, ColumnDesc)>,
+    /// A view and its column that has a default and is computed: no row can be inserted.
+    pub(super) stuck: Option<(String, String)>,
     /// What hides rows of the table behind a barrier, from the innermost view on.
     pub(super) guards: Vec<Expr>,
     /// Which of the others it shows.
@@ -119,15 +122,19 @@ impl<'a, 'c> Binder<'a, 'c> {
     }
 
     /// Notes a relation that the text of a new view names.
-    pub(super) fn note_relation(&mut self, var: &RangeVar, desc: &TableDesc) {
-        let schema_name = self.cx.catalog.get(desc.schema).map(|s| s.name().to_string()).unwrap_or_default();
+    fn note_relation(&mut self, var: &RangeVar, object: &CatalogObject) {
+        let schema_name = self.cx.catalog.get(object.namespace().1).map(|s| s.name().to_string()).unwrap_or_default();
         let Some(seen) = &mut self.seen else { return };
+        let columns = match object {
+            CatalogObject::Table(desc) => desc.live_columns().map(|c| (c.number, c.name.clone())).collect(),
+            _ => (1..).zip(SEQUENCE_STATE.columns.iter().map(|column| column.0.to_string())).collect(),
+        };
         let relation = ViewRelation {
             schema: var.schemaname.as_deref().map(str::to_string),
             name: var.relname.as_deref().unwrap_or("").to_string(),
-            oid: desc.oid,
+            oid: object.oid(),
             schema_name,
-            columns: desc.live_columns().map(|c| (c.number, c.name.clone())).collect(),
+            columns,
             used: Vec::new(),
         };
         if !seen.iter().any(|s| s.name == relation.name && s.schema == relation.schema) {
@@ -151,11 +158,10 @@ impl<'a, 'c> Binder<'a, 'c> {
         columns
     }
 
-    /// The schema that `schema.name` of a view's text stands in today.
-    pub(super) fn known_schema(&self, schema: &str, name: &str) -> Option<Oid> {
+    /// What `schema.name` meant in the text of a view when the view was made, whatever it is called today.
+    pub(super) fn known_by_schema(&self, schema: &str, name: &str) -> Option<Oid> {
         let view = self.view()?;
-        let known = view.relations.iter().find(|r| r.schema_name == schema && r.name == name)?;
-        self.cx.catalog.table(known.oid).map(|t| t.schema)
+        view.relations.iter().find(|r| r.schema_name == schema && r.name == name).map(|r| r.oid)
     }
 
     /// Binds something of a view's text under the names of the view. Answers also which columns of what it is over are read.
@@ -246,14 +252,18 @@ impl<'a, 'c> Binder<'a, 'c> {
             self.inside_view(desc, |inner, select| inner.simple_view(select, &name, verb, cascaded))?;
         self.through.views[place].below = read;
         let width = table.desc.columns.len();
+        let mut own = desc.columns.iter().zip(&columns);
+        let stuck = own.find(|(column, expr)| column.default.is_some() && base_column(expr, width).is_none());
+        let stuck = stuck.map(|(column, _)| (desc.name.clone(), column.name.clone()));
         let mut through = Through {
             name: desc.name.clone(),
-            schema: desc.schema,
+            oid: desc.oid,
             width,
             names_system: names_system || below.as_ref().is_some_and(|b| b.names_system),
             columns: Vec::with_capacity(columns.len()),
             // DEFAULT in UPDATE is that of the view which the statement names; a new row gets those of all.
             defaults: below.as_ref().filter(|_| verb != "update").map(|b| b.defaults.clone()).unwrap_or_default(),
+            stuck: stuck.or_else(|| below.as_ref().and_then(|b| b.stuck.clone())),
             guards: below.as_ref().map(|b| b.guards.clone()).unwrap_or_default(),
             filter: below.as_ref().and_then(|b| b.filter.clone()),
             checks: below.map(|b| b.checks).unwrap_or_default(),
@@ -300,13 +310,17 @@ impl<'a, 'c> Binder<'a, 'c> {
         }
         const ONE: &str = "Views that do not select from a single table or view are not automatically updatable.";
         let [Some(Node::RangeVar(var))] = select.fromClause.as_slice() else { return Err(refuse(ONE)) };
-        let (table, mut columns, below, schema) = match self.relation(var)? {
+        let (table, mut columns, below, oid) = match self.relation(var)? {
             Relation::Table(info) if info.desc.kind == TableKind::Table => {
                 self.lock(info.desc.oid, engine_api::TableLockMode::RowExclusive);
-                let rel =
-                    Rel { alias: String::new(), kind: RelKind::Values, columns: self.named_columns(var, &info.desc) };
-                let schema = info.desc.schema;
-                (info, columns_of(0, &rel), None, schema)
+                let rel = Rel {
+                    alias: String::new(),
+                    aliased: false,
+                    kind: RelKind::Values,
+                    columns: self.named_columns(var, &info.desc),
+                };
+                let oid = info.desc.oid;
+                (info, columns_of(0, &rel), None, oid)
             }
             Relation::View(desc) => {
                 self.lock(desc.oid, engine_api::TableLockMode::RowExclusive);
@@ -314,7 +328,7 @@ impl<'a, 'c> Binder<'a, 'c> {
                 let names = self.named_columns(var, &desc);
                 let named = through.columns.iter().zip(names);
                 let columns = named.map(|(c, n)| NamedColumn { name: n.name, expr: c.expr.clone() }).collect();
-                (info, columns, Some(through), desc.schema)
+                (info, columns, Some(through), desc.oid)
             }
             _ => return Err(refuse(ONE)),
         };
@@ -325,12 +339,16 @@ impl<'a, 'c> Binder<'a, 'c> {
             column.name = name.to_string();
         }
         self.push_scope();
-        let rel =
-            Rel { alias: shown.clone(), kind: RelKind::Table(Arc::clone(&table)), columns: table_columns(&table.desc) };
+        let rel = Rel {
+            alias: shown.clone(),
+            aliased: false,
+            kind: RelKind::Table(Arc::clone(&table)),
+            columns: table_columns(&table.desc),
+        };
         self.add_rel(rel, None);
         self.scope().items.push(Item {
             name: shown,
-            schema: alias.is_none().then_some(schema),
+            relation: alias.is_none().then_some(oid),
             rel: None,
             columns: columns.into(),
             rel_visible: true,
@@ -374,8 +392,15 @@ impl<'a, 'c> Binder<'a, 'c> {
 
     /// A relation of the catalog as a name finds it.
     pub(super) fn relation_of(&mut self, var: &RangeVar, object: &CatalogObject) -> Option<Relation> {
-        let CatalogObject::Table(desc) = object else { return None };
-        self.note_relation(var, desc);
+        let desc = match object {
+            CatalogObject::Table(desc) => desc,
+            CatalogObject::Sequence(sequence) => {
+                self.note_relation(var, object);
+                return Some(Relation::Sequence(sequence.oid));
+            }
+            _ => return None,
+        };
+        self.note_relation(var, object);
         if desc.kind == TableKind::View && !self.shows {
             return Some(Relation::View(Arc::new(desc.clone())));
         }

@@ -548,7 +548,17 @@ fn used_in<'q>(query: &'q Query, around: &mut Vec<&'q Query>, f: &mut dyn FnMut(
                 // What is below a subquery of the expression is met when the subquery is.
                 let Some(level) = level.checked_sub(depth) else { return };
                 let Some(query) = around.len().checked_sub(level + 1).and_then(|at| around.get(at)) else { return };
-                let Some(RelKind::Table(info)) = query.rels.get(rel).map(|r| &r.kind) else { return };
+                let info = match query.rels.get(rel).map(|r| &r.kind) {
+                    Some(RelKind::Table(info)) => info,
+                    Some(RelKind::Function { calls, .. }) => {
+                        let sequence = calls.first().and_then(super::permissions::sequence_of);
+                        if let (Some(sequence), Some(column)) = (sequence, column) {
+                            f(sequence, column as i16 + 1);
+                        }
+                        return;
+                    }
+                    _ => return,
+                };
                 match column {
                     // The table itself has the others.
                     Some(column) if column >= info.desc.columns.len() => {}

@@ -356,7 +356,7 @@ impl<'a> Binder<'a, '_> {
             // Without a name nothing can refer to it.
             let column = RelColumn { name: String::new(), ty: call.ty };
             let kind = RelKind::Window(Box::new(call));
-            self.add_rel(Rel { alias: String::new(), kind, columns: vec![column] }, None)
+            self.add_rel(Rel { alias: String::new(), aliased: false, kind, columns: vec![column] }, None)
         })
     }
 }

@@ -541,6 +541,7 @@ impl Cx<'_> {
 }
 
 pub(crate) use create_as::take_into;
+pub(crate) use names::IDENTIFIER_BYTES_MAX;
 
 /// A tablespace that is named for a relation must be there, though all are kept in the same place.
 ///

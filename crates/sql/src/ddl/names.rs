@@ -9,7 +9,7 @@ use rupg_sql::{Lexer, Value};
 use crate::functions::quote_identifier;
 
 /// PostgreSQL's limit on identifiers, in bytes.
-pub(super) const IDENTIFIER_BYTES_MAX: usize = 63;
+pub(crate) const IDENTIFIER_BYTES_MAX: usize = 63;
 
 /// The name as it was written: with its schema if it had one.
 pub(super) fn display(name: &RangeVar) -> String {

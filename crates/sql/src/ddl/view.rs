@@ -87,7 +87,8 @@ pub(super) async fn bind(cx: &mut Cx<'_>, node: &Node) -> Result<(BoundView, boo
         }
         let catalog = cx.catalog();
         for relation in &bound.desc.relations {
-            temporary |= catalog.table(relation.oid).is_some_and(|t| t.persistence == Persistence::Temporary);
+            let schema = catalog.get(relation.oid).map(|object| object.namespace().1);
+            temporary |= schema.is_some_and(|schema| super::temporary::is_temporary(&catalog, schema));
         }
         // What was waited for may have changed what the names mean.
         if catalog.version == version {

@@ -272,6 +272,7 @@ impl ReferencedKey {
             .map(|(i, c)| RelColumn { name: c.name.clone(), ty: held(&table.desc, i) });
         let rel = Rel {
             alias: table.desc.name.clone(),
+            aliased: false,
             columns: columns.collect(),
             kind: RelKind::Table(Arc::clone(&table)),
         };

@@ -141,7 +141,7 @@ fn level_of(expr: &Expr) -> Option<usize> {
 
 /// A rel that nothing refers to any more.
 fn dead_rel() -> Rel {
-    Rel { alias: String::new(), kind: RelKind::Join, columns: Vec::new() }
+    Rel { alias: String::new(), aliased: false, kind: RelKind::Join, columns: Vec::new() }
 }
 
 fn is_dead(rel: &Rel) -> bool {
@@ -412,7 +412,7 @@ fn uncorrelated(query: &mut Query, inner: &Query, equal: &dyn Fn(Expr) -> Expr) 
     let rel = query.rels.len();
     let value = Expr::Column(Column { level: 0, rel, column: 0, ty: columns.first()?.ty });
     let kind = RelKind::Subquery { query: Box::new(inner.clone()), lateral: false };
-    query.rels.push(Rel { alias: "ANY_subquery".into(), kind, columns });
+    query.rels.push(Rel { alias: "ANY_subquery".into(), aliased: false, kind, columns });
     Some((From::Rel(rel), equal(value)))
 }
 

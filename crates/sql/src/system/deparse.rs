@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use engine_api::{DomainDesc, Expression, TableDesc, TypeKind};
 use types::{Datum, oid};
@@ -216,7 +217,7 @@ fn without_implicit(expr: &Expr) -> &Expr {
 }
 
 /// A value of a comparison below the casts that were not written.
-fn as_written(expr: &Expr) -> &Expr {
+pub(super) fn as_written(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast { kind: CastKind::Called, .. } => expr,
         Expr::Cast { arg, explicit: false, .. } => as_written(arg),
@@ -228,20 +229,19 @@ fn as_written(expr: &Expr) -> &Expr {
 /// The query of a view as it is shown; the text it was made from if there is no form for it.
 pub fn view_text(view: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> Option<String> {
     let stored = view.view.as_ref()?;
-    let (bound, places) = with_binder(cx, |binder| {
+    let (bound, places, qualifiers) = with_binder(cx, |binder| {
         binder.places = Some(Vec::new());
-        (bind::bind_stored_view(view, binder), binder.places.take().unwrap_or_default())
+        let bound = bind::bind_stored_view(view, binder);
+        (bound, binder.places.take().unwrap_or_default(), std::mem::take(&mut binder.qualifiers))
     });
     let shown = bound.ok().and_then(|query| {
         let mut writer = Writer::new(None, pretty, cx);
-        let relations = view.view.iter().flat_map(|v| &v.relations);
-        writer.known = relations.map(|r| (r.oid, r.name.clone())).collect();
         let names: Vec<&str> = view.columns.iter().map(|c| c.name.as_str()).collect();
         writer.query(&query, Some(&names)).then_some(writer.out)
     });
     Some(format!(
         "{};",
-        shown.unwrap_or_else(|| format!(" {}", super::deparse_stored::stored_text(stored, &places, cx)))
+        shown.unwrap_or_else(|| format!(" {}", super::deparse_stored::stored_text(stored, &places, &qualifiers, cx)))
     ))
 }
 
@@ -270,10 +270,10 @@ pub(super) struct Writer<'a> {
     pub(super) out: String,
     /// The queries around the expression, from the outside in.
     pub(super) queries: Vec<&'a Query>,
+    /// What the relations of each of them are called.
+    pub(super) names: Vec<Rc<[String]>>,
     /// How far lines are indented.
     pub(super) indent: usize,
-    /// Relations and what a view's text called them.
-    pub(super) known: Vec<(base::Oid, String)>,
     /// Whether something outside of the query sees the names of its columns, so that each has to be written.
     pub(super) names_shown: bool,
 }
@@ -311,8 +311,8 @@ fn quote_literal(text: &str) -> String {
 
 impl<'a> Writer<'a> {
     fn new(table: Option<&'a TableDesc>, pretty: bool, cx: &'a dyn EvalContext) -> Writer<'a> {
-        let (queries, known) = (Vec::new(), Vec::new());
-        Writer { table, pretty, cx, out: String::new(), queries, indent: 0, known, names_shown: true }
+        let (queries, names) = (Vec::new(), Vec::new());
+        Writer { table, pretty, cx, out: String::new(), queries, names, indent: 0, names_shown: true }
     }
 
     /// Writes an expression; `false` if there is no form for it.
@@ -453,7 +453,6 @@ impl<'a> Writer<'a> {
             | Expr::Param(..)
             | Expr::Column(_)
             | Expr::Agg { .. }
-            | Expr::Subquery { .. }
             | Expr::Case { .. }
             | Expr::Coalesce(..)
             | Expr::NullIf { .. }
@@ -479,7 +478,10 @@ impl<'a> Writer<'a> {
                     _ => in_boolean,
                 },
             },
-            Expr::IsNull { .. } | Expr::BooleanTest { .. } | Expr::Distinct { negated: false, .. } => in_boolean,
+            Expr::Subquery { .. }
+            | Expr::IsNull { .. }
+            | Expr::BooleanTest { .. }
+            | Expr::Distinct { negated: false, .. } => in_boolean,
             Expr::And(_) | Expr::Not(_) | Expr::Distinct { .. } => {
                 matches!(around, Around::And | Around::Or)
             }

@@ -3,14 +3,38 @@
 //! Every column is written with the name of its relation, so that the text means the same under any search path that
 //! finds the relations.
 
-use crate::ddl::quote_name;
-use crate::functions;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::bind::sequence_of;
+use crate::ddl::{IDENTIFIER_BYTES_MAX, quote_name};
+use crate::functions::{self, SEQUENCE_STATE};
 use crate::ir::{Body, CastKind, Column, Expr, From, JoinKind, Query, Rel, RelKind, SetOp, SubqueryKind, Target};
 
-use super::deparse::{Around, Writer, without_casts};
+use super::deparse::{Around, Writer, as_written, without_casts};
 
 /// How much deeper a query's lines are than those of the query around it.
 pub(super) const STEP: usize = 8;
+
+/// A name; with a number behind it if it is taken.
+fn unique(taken: &mut FxHashMap<String, u32>, name: String) -> String {
+    let Some(mut number) = taken.get(&name).copied().filter(|_| !name.is_empty()) else {
+        taken.insert(name.clone(), 0);
+        return name;
+    };
+    loop {
+        number += 1;
+        let suffix = format!("_{number}");
+        let mut changed = name[..name.floor_char_boundary(IDENTIFIER_BYTES_MAX - suffix.len())].to_string();
+        changed.push_str(&suffix);
+        if !taken.contains_key(&changed) {
+            taken.insert(name, number);
+            taken.insert(changed.clone(), 0);
+            return changed;
+        }
+    }
+}
 
 impl<'a> Writer<'a> {
     /// A new line, indented `plus` deeper than the query.
@@ -38,10 +62,11 @@ impl<'a> Writer<'a> {
             cx: self.cx,
             out: std::mem::take(&mut self.out),
             queries: self.queries.clone(),
+            names: self.names.clone(),
             indent: self.indent,
-            known: self.known.clone(),
             names_shown: self.names_shown,
         };
+        inner.names.push(self.names_of(query));
         inner.queries.push(query);
         let written = write(&mut inner);
         self.out = inner.out;
@@ -81,7 +106,7 @@ impl<'a> Writer<'a> {
         rows.iter().enumerate().all(|(i, row)| {
             (i == 0 || self.word(", "))
                 && self.word("(")
-                && row.iter().enumerate().all(|(i, value)| (i == 0 || self.word(",")) && self.expr(value))
+                && row.iter().enumerate().all(|(i, value)| (i == 0 || self.word(",")) && self.expr(as_written(value)))
                 && self.word(")")
         })
     }
@@ -298,7 +323,8 @@ impl<'a> Writer<'a> {
 
     fn relation(&mut self, number: usize) -> bool {
         let Some(rel) = self.queries.last().and_then(|q| q.rels.get(number)) else { return false };
-        let (alias, columns) = (self.alias(rel), rel.columns.clone());
+        let Some(alias) = self.names.last().and_then(|names| names.get(number)).cloned() else { return false };
+        let columns = rel.columns.clone();
         let names = |w: &mut Self| {
             let list: Vec<String> = columns.iter().map(|c| quote_name(&c.name)).collect();
             w.word(&format!("({})", list.join(", ")))
@@ -307,15 +333,25 @@ impl<'a> Writer<'a> {
             RelKind::Table(info) => {
                 let (catalog, identity) = (self.cx.catalog(), self.cx.identity());
                 let name = super::relation_text(&catalog, &identity.search_path, info.desc.oid);
-                let own = alias == info.desc.name;
+                let own = !rel.aliased && alias == info.desc.name;
                 self.word(&name) && (own || self.word(" ") && self.word(&quote_name(&alias)))
+            }
+            RelKind::Function { calls, .. } if let Some(sequence) = calls.first().and_then(sequence_of) => {
+                let (catalog, identity) = (self.cx.catalog(), self.cx.identity());
+                let Some(object) = catalog.get(sequence) else { return false };
+                let name = super::relation_text(&catalog, &identity.search_path, sequence);
+                let own = !rel.aliased && alias == object.name();
+                let same = SEQUENCE_STATE.columns.iter().map(|c| c.0).eq(columns.iter().map(|c| c.name.as_str()));
+                self.word(&name)
+                    && (own && same || self.word(" ") && self.word(&quote_name(&alias)))
+                    && (same || names(self))
             }
             RelKind::System(relation) => {
                 let name = match relation.schema {
                     "pg_catalog" => quote_name(relation.name),
                     schema => format!("{schema}.{}", quote_name(relation.name)),
                 };
-                let own = alias == relation.name;
+                let own = !rel.aliased && alias == relation.name;
                 self.word(&name) && (own || self.word(" ") && self.word(&quote_name(&alias)))
             }
             RelKind::Subquery { query, lateral } => {
@@ -344,12 +380,26 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What a relation is called: a table without an alias goes by its name of today, unless another has that already.
-    fn alias(&self, rel: &Rel) -> String {
-        let RelKind::Table(info) = &rel.kind else { return rel.alias.clone() };
-        let unnamed = self.known.iter().any(|(oid, name)| *oid == info.desc.oid && *name == rel.alias);
-        let taken = |q: &&Query| q.rels.iter().any(|r| !std::ptr::eq(r, rel) && r.alias == info.desc.name);
-        if unnamed && !self.queries.iter().any(taken) { info.desc.name.clone() } else { rel.alias.clone() }
+    /// What the relations of a query are called (`set_rtable_names`): no name is that of another relation of the query or of a query
+    /// around it.
+    fn names_of(&self, query: &Query) -> Rc<[String]> {
+        let around = self.names.iter().flat_map(|names| names.iter().cloned());
+        let mut taken: FxHashMap<String, u32> = around.map(|name| (name, 0)).collect();
+        // PostgreSQL's rule of a view has these two.
+        taken.extend(["old", "new"].map(|name| (name.to_string(), 0)));
+        query.rels.iter().map(|rel| unique(&mut taken, self.own_name(rel))).collect()
+    }
+
+    /// The alias of a relation; a table or sequence without one goes by its name of today.
+    fn own_name(&self, rel: &Rel) -> String {
+        let oid = match &rel.kind {
+            RelKind::Table(info) => Some(info.desc.oid),
+            RelKind::Function { calls, .. } => calls.first().and_then(sequence_of),
+            _ => None,
+        };
+        let unnamed = oid.filter(|_| !rel.aliased);
+        let today = unnamed.and_then(|oid| self.cx.catalog().get(oid).map(|object| object.name().to_string()));
+        today.unwrap_or_else(|| rel.alias.clone())
     }
 
     /// The name of a column in its relation as it is now.
@@ -374,7 +424,7 @@ impl<'a> Writer<'a> {
             let call = (**call).clone();
             return self.window(&call);
         }
-        let alias = quote_name(&self.alias(rel));
+        let Some(alias) = self.names[at].get(column.rel).map(|name| quote_name(name)) else { return false };
         let Some(name) = self.column_name(column) else { return false };
         self.word(&alias) && self.word(".") && self.word(&quote_name(&name))
     }

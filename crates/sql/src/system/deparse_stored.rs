@@ -2,7 +2,7 @@
 //! same under the search path of whoever reads it, as a dump does with none.
 
 use base::Oid;
-use engine_api::{TableDesc, ViewDesc};
+use engine_api::{CatalogObject, TableDesc, ViewDesc};
 use rupg_sql::nodes::RangeVar;
 
 use crate::ddl::quote_name;
@@ -63,22 +63,52 @@ fn by_names_of_then(name: String, table: &TableDesc, var: &RangeVar, view: &View
     }
 }
 
-/// The text of a view whose relations stand at these places.
-pub(super) fn stored_text(view: &ViewDesc, places: &[(RangeVar, Oid)], cx: &dyn EvalContext) -> String {
+/// Where the names end that stand before another one, with the dot.
+fn qualifier_end(text: &str, at: usize, parts: usize) -> Option<usize> {
+    let end = name_end(text, at, parts)?;
+    let rest = text[end..].trim_start().strip_prefix('.')?.trim_start();
+    Some(text.len() - rest.len())
+}
+
+/// The text of a view whose relations stand at these places, and columns with the names before that of their relation at those
+/// ([`crate::bind::BindContext::qualifiers`]).
+pub(super) fn stored_text(
+    view: &ViewDesc,
+    places: &[(RangeVar, Oid)],
+    qualifiers: &[(i32, usize, Oid)],
+    cx: &dyn EvalContext,
+) -> String {
     let (catalog, identity) = (cx.catalog(), cx.identity());
     let mut text = crate::stored::text(&view.query, &catalog, None).into_owned();
-    let mut places: Vec<_> = places.iter().collect();
-    places.sort_by_key(|(var, _)| std::cmp::Reverse(var.location));
-    places.dedup_by_key(|(var, _)| var.location);
+    let mut changes: Vec<(usize, usize, String)> = Vec::new();
     for (var, oid) in places {
         let parts = 1 + usize::from(var.schemaname.is_some()) + usize::from(var.catalogname.is_some());
         let Ok(at) = usize::try_from(var.location) else { continue };
         let Some(end) = name_end(&text, at, parts) else { continue };
         let name = super::relation_text(&catalog, &identity.search_path, *oid);
-        let shown = match catalog.table(*oid) {
-            Some(table) => by_names_of_then(name, table, var, view),
-            None => name,
+        let own = var.relname.as_deref().unwrap_or_default();
+        let shown = match catalog.get(*oid).map(|object| &**object) {
+            Some(CatalogObject::Table(table)) => by_names_of_then(name, table, var, view),
+            Some(object) if var.alias.is_none() && object.name() != own => format!("{name} AS {}", quote_name(own)),
+            _ => name,
         };
+        changes.push((at, end, shown));
+    }
+    // A relation that has been renamed or moved is found by its name of then alone.
+    let is_as_then = |oid: Oid| {
+        let object = catalog.get(oid)?;
+        let schema = catalog.get(object.namespace().1)?;
+        let then = view.relations.iter().find(|relation| relation.oid == oid)?;
+        Some(then.schema_name == schema.name() && then.name == object.name())
+    };
+    for &(at, parts, _) in qualifiers.iter().filter(|(_, _, oid)| is_as_then(*oid) == Some(false)) {
+        let Ok(at) = usize::try_from(at) else { continue };
+        let Some(end) = qualifier_end(&text, at, parts) else { continue };
+        changes.push((at, end, String::new()));
+    }
+    changes.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
+    changes.dedup_by_key(|(at, ..)| *at);
+    for (at, end, shown) in changes {
         text.replace_range(at..end, &shown);
     }
     text

@@ -165,7 +165,7 @@ impl Writer<'_> {
         let from = self.named(&first);
         let alone = names_of(&first.columns, Some("x"));
         let filter = if self.one_in(2) { format!(" WHERE {}", self.condition(&alone, 2)) } else { String::new() };
-        Some(match self.below(9) {
+        Some(match self.below(12) {
             0 => format!("SELECT * FROM {from}"),
             1 => {
                 let other = self.named(&second);
@@ -194,7 +194,43 @@ impl Writer<'_> {
                 let inner = self.targets(&alone);
                 format!("SELECT q.* FROM (SELECT {inner} FROM {from} x{filter}) q")
             }
+            7 | 8 => self.nested(&first, &second),
+            9 => self.of_sequence()?,
             _ => format!("SELECT {} FROM {from} x{filter}", self.targets(&alone)),
+        })
+    }
+
+    /// Queries in queries whose relations go by their own names, or by that of one another.
+    fn nested(&mut self, first: &Relation, second: &Relation) -> String {
+        let (from, other, again) = (self.named(first), self.named(second), self.named(first));
+        let alias = self.pick(&["", "", second.name.as_str(), "x"]);
+        let outer = if alias.is_empty() { first.full() } else { alias.to_owned() };
+        // Within another table of this name the alias means that.
+        let shown = names_of(&first.columns, Some(&outer));
+        let seen = if alias == second.name { Names::new() } else { shown.clone() };
+        let inner: Names = names_of(&second.columns, Some(&second.name)).into_iter().chain(seen).collect();
+        let own = names_of(&first.columns, Some(&first.name));
+        let (targets, test, innermost) = (self.targets(&shown), self.condition(&inner, 1), self.condition(&own, 1));
+        let below = match self.below(3) {
+            0 => format!(" AND EXISTS (SELECT 1 FROM {again} WHERE {innermost})"),
+            1 => format!(" AND (SELECT count(*) FROM {again} WHERE {innermost}) > 1"),
+            _ => String::new(),
+        };
+        format!("SELECT {targets} FROM {from} {alias} WHERE EXISTS (SELECT 1 FROM {other} WHERE {test}{below})")
+    }
+
+    /// The state of a sequence, of which only what is always so is compared.
+    fn of_sequence(&mut self) -> Option<String> {
+        let sequence = self.relation("S")?;
+        let (from, again) = (self.named(&sequence), self.named(&sequence));
+        let (name, full) = (&sequence.name, sequence.full());
+        Some(match self.below(4) {
+            0 => format!("SELECT {full}.last_value IS NULL AS a, {name}.is_called IS NULL AS b FROM {from}"),
+            1 => format!("SELECT x.called IS NULL AS a FROM {from} x (last, count, called)"),
+            2 => format!(
+                "SELECT {name}.log_cnt < 0 AS a FROM {from} WHERE EXISTS (SELECT 1 FROM {again} WHERE {name}.log_cnt >= 0)"
+            ),
+            _ => format!("SELECT q.a FROM (SELECT last_value IS NULL AS a FROM {from}) q"),
         })
     }
 

@@ -141,6 +141,9 @@ pub(super) fn set(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     }
     let new = parse(text_of(args, 2)?)?;
     let create = matches!(args.get(3), Some(Datum::Bool(true)) | None);
+    if is_empty(&document) && !create {
+        return datum(&document);
+    }
     change(&mut document, &path(args.get(1))?, 1, Some(&new), create)?;
     datum(&document)
 }
@@ -150,8 +153,20 @@ pub(super) fn delete_path(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> 
     if !matches!(document, Value::Object(_) | Value::Array(_)) {
         return Err(invalid("cannot delete path in scalar"));
     }
+    if is_empty(&document) {
+        return datum(&document);
+    }
     change(&mut document, &path(args.get(1))?, 1, None, false)?;
     datum(&document)
+}
+
+/// Whether there is nothing that a path could lead to; then it is not looked at.
+fn is_empty(document: &Value) -> bool {
+    match document {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(elements) => elements.is_empty(),
+        _ => false,
+    }
 }
 
 fn without_nulls(value: Value) -> Value {
