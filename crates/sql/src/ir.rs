@@ -154,6 +154,21 @@ pub struct Cte {
     pub query: Box<Query>,
     /// It changes rows: it runs to its end even if nobody reads it.
     pub modifies: bool,
+    /// How the clause writes it.
+    pub written: WrittenCte,
+}
+
+/// What a WITH clause says of a query in it, beside the query.
+#[derive(Clone, Debug, Default)]
+pub struct WrittenCte {
+    /// Names for its columns.
+    pub columns: Vec<String>,
+    /// MATERIALIZED, or NOT MATERIALIZED.
+    pub materialized: Option<bool>,
+    /// The clause says RECURSIVE.
+    pub recursive: bool,
+    /// It has a SEARCH or CYCLE clause.
+    pub searched: bool,
 }
 
 /// A call of a set-returning function.

@@ -13,7 +13,7 @@ use super::node::{location, strings};
 use super::scope::Scope;
 use super::select::origin;
 use super::visit::{is_volatile, shift_query, walk_queries_mut};
-use crate::ir::{Body, Cte, Query, RelColumn, RelKind, Statement};
+use crate::ir::{Body, Cte, Query, RelColumn, RelKind, Statement, WrittenCte};
 
 /// A query of a WITH clause in scope.
 pub(super) struct KnownCte<'a> {
@@ -77,6 +77,19 @@ impl RecursiveContext {
             RecursiveContext::Except => "EXCEPT",
         };
         format!("recursive reference to query \"{name}\" must not appear within {place}")
+    }
+}
+
+fn written(cte: &CommonTableExpr, recursive: bool) -> WrittenCte {
+    WrittenCte {
+        columns: strings(&cte.aliascolnames).into_iter().map(str::to_string).collect(),
+        materialized: match cte.ctematerialized {
+            CTEMaterialize::CTEMaterializeAlways => Some(true),
+            CTEMaterialize::CTEMaterializeNever => Some(false),
+            _ => None,
+        },
+        recursive,
+        searched: cte.search_clause.is_some() || cte.cycle_clause.is_some(),
     }
 }
 
@@ -156,9 +169,12 @@ impl<'a> Binder<'a, '_> {
                 .hint("WITH queries read each other in too long a chain."));
         }
         self.scopes[scope].ctes[number].depth = depth;
+        // What is shown has the names of its columns in front of the query.
+        let own = self.shows.then(|| query.targets.clone());
         rename_targets(&mut query, &strings(&node.aliascolnames), name_of(node))
             .map_err(|e| self.locate(e, node.location))?;
         let columns = visible_columns(&query);
+        query.targets = own.unwrap_or(query.targets);
         let visible = query.targets.iter().filter(|t| !t.junk);
         let origins = visible.map(|t| origin(&t.expr, &query.rels)).collect();
         let ctes = &mut self.scopes[scope].ctes;
@@ -373,6 +389,7 @@ impl<'a> Binder<'a, '_> {
         if self.scope().ctes.is_empty() {
             return Ok(());
         }
+        let in_recursive = self.scope().recursive_ctes;
         let mut kept = Vec::new();
         let mut inlined = Vec::new();
         let mut ctes = std::mem::take(&mut self.scope().ctes);
@@ -389,14 +406,16 @@ impl<'a> Binder<'a, '_> {
                 CTEMaterialize::CTEMaterializeAlways => false,
                 _ => cte.uses == 1,
             };
-            let name = cte.node.ctename.as_deref().unwrap_or("").to_string();
+            let name = name_of(cte.node).to_string();
             let inline = wanted && !modifies && !recursive && !is_volatile(&query);
-            if cte.uses == 0 && !modifies {
+            if self.shows {
+                kept.push(Cte { id: cte.id, name, query, modifies, written: written(cte.node, in_recursive) });
+            } else if cte.uses == 0 && !modifies {
                 // Bound for its errors.
             } else if inline {
                 inlined.push((cte.id, cte.uses, query));
             } else {
-                kept.push(Cte { id: cte.id, name, query, modifies });
+                kept.push(Cte { id: cte.id, name, query, modifies, written: WrittenCte::default() });
             }
         }
         query.ctes = kept;

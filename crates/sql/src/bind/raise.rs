@@ -189,10 +189,8 @@ pub(super) fn truth(expr: &Expr) -> Option<Option<bool>> {
 }
 
 fn reads_cte(query: &Query, cte: usize) -> bool {
-    let mut inner = Vec::new();
-    visit::subqueries(query, &mut inner);
     let is_it = |kind: &RelKind| matches!(kind, RelKind::Cte { id, .. } if *id == cte);
-    let others = query.ctes.iter().map(|other| &*other.query);
-    let mut inner = inner.into_iter().chain(others);
-    query.rels.iter().any(|rel| is_it(&rel.kind)) || inner.any(|inner| reads_cte(inner, cte))
+    let mut reads = query.rels.iter().any(|rel| is_it(&rel.kind));
+    visit::queries_inside(query, &mut |inner| reads = reads || reads_cte(inner, cte));
+    reads
 }

@@ -526,94 +526,48 @@ pub(crate) fn same_rows(a: &AggCall, b: &AggCall) -> bool {
         && a.order_by.iter().zip(&b.order_by).all(|(x, y)| same(&x.0, &y.0) && x.1 == y.1 && x.2 == y.2)
 }
 
-/// Calls `f` with each column (table, attribute number) of a stored table that a query uses anywhere; a whole row uses all.
+/// Calls `f` with each column (relation, attribute number) of a stored table or sequence that a query uses anywhere; a whole row uses all.
 pub(super) fn used_columns(query: &Query, f: &mut dyn FnMut(base::Oid, i16)) {
-    used_in(query, &mut Vec::new(), f);
+    used_in(query, &[], &std::cell::RefCell::new(f));
 }
 
-fn used_in<'q>(query: &'q Query, around: &mut Vec<&'q Query>, f: &mut dyn FnMut(base::Oid, i16)) {
+/// `around`: the queries around the one, from the outside in.
+fn used_in(query: &Query, around: &[&Query], f: &std::cell::RefCell<&mut dyn FnMut(base::Oid, i16)>) {
+    let mut around = around.to_vec();
     around.push(query);
-    let shared = std::cell::RefCell::new((&mut *around, &mut *f));
-    query_parts(
-        query,
-        &mut |expr| {
-            let mut shared = shared.borrow_mut();
-            let (around, f) = &mut *shared;
-            walk(expr, 0, &mut |e, depth| {
-                let (level, rel, column) = match e {
-                    Expr::Column(c) => (c.level, c.rel, Some(c.column)),
-                    Expr::WholeRow { level, rel } => (*level, *rel, None),
-                    _ => return,
-                };
-                // What is below a subquery of the expression is met when the subquery is.
-                let Some(level) = level.checked_sub(depth) else { return };
-                let Some(query) = around.len().checked_sub(level + 1).and_then(|at| around.get(at)) else { return };
-                let info = match query.rels.get(rel).map(|r| &r.kind) {
-                    Some(RelKind::Table(info)) => info,
-                    Some(RelKind::Function { calls, .. }) => {
-                        let sequence = calls.first().and_then(super::permissions::sequence_of);
-                        if let (Some(sequence), Some(column)) = (sequence, column) {
-                            f(sequence, column as i16 + 1);
-                        }
-                        return;
-                    }
-                    _ => return,
-                };
-                match column {
-                    // The table itself has the others.
-                    Some(column) if column >= info.desc.columns.len() => {}
-                    Some(column) => f(info.desc.oid, column as i16 + 1),
-                    None => info.desc.live_columns().for_each(|c| f(info.desc.oid, c.number)),
-                }
-            });
-        },
-        &mut |_| {},
-    );
-    // Subqueries, in FROM and in expressions.
-    let mut inner: Vec<&'q Query> = Vec::new();
-    subqueries(query, &mut inner);
-    for query in inner {
-        used_in(query, around, f);
-    }
-    around.pop();
+    query_parts(query, &mut |expr| used_by(expr, &around, f), &mut |inner| used_in(inner, &around, f));
 }
 
-/// The queries directly inside of a query.
-pub(super) fn subqueries<'q>(query: &'q Query, out: &mut Vec<&'q Query>) {
-    for rel in &query.rels {
-        match &rel.kind {
-            RelKind::Subquery { query, .. } => out.push(query),
-            RelKind::Function { calls, .. } => {
-                calls.iter().flat_map(|c| &c.args).for_each(|e| queries_in(e, out));
+fn used_by(expr: &Expr, around: &[&Query], f: &std::cell::RefCell<&mut dyn FnMut(base::Oid, i16)>) {
+    let used = match expr {
+        Expr::Column(c) => Some((c.level, c.rel, Some(c.column))),
+        Expr::WholeRow { level, rel } => Some((*level, *rel, None)),
+        _ => None,
+    };
+    if let Some((level, rel, column)) = used {
+        let query = around.len().checked_sub(level + 1).and_then(|at| around.get(at));
+        let mut f = f.borrow_mut();
+        match (query.and_then(|query| query.rels.get(rel)).map(|rel| &rel.kind), column) {
+            // The table itself has the others.
+            (Some(RelKind::Table(info)), Some(column)) if column >= info.desc.columns.len() => {}
+            (Some(RelKind::Table(info)), Some(column)) => f(info.desc.oid, column as i16 + 1),
+            (Some(RelKind::Table(info)), None) => info.desc.live_columns().for_each(|c| f(info.desc.oid, c.number)),
+            (Some(RelKind::Function { calls, .. }), Some(column)) => {
+                let sequence = calls.first().and_then(super::permissions::sequence_of);
+                sequence.into_iter().for_each(|sequence| f(sequence, column as i16 + 1));
             }
             _ => {}
         }
     }
-    if let Body::SetOp { left, right, .. } = &query.body {
-        out.extend([&**left, &**right]);
-    }
-    if let Body::Values(rows) = &query.body {
-        rows.iter().flatten().for_each(|e| queries_in(e, out));
-    }
-    let mut from: Vec<&From> = query.from.iter().collect();
-    while let Some(item) = from.pop() {
-        if let From::Join { left, right, on, .. } = item {
-            from.extend([&**left, &**right]);
-            on.iter().for_each(|e| queries_in(e, out));
-        }
-    }
-    query.guards.iter().for_each(|guard| queries_in(&guard.condition, out));
-    let single = [&query.filter, &query.having, &query.limit, &query.offset];
-    single.into_iter().flatten().for_each(|e| queries_in(e, out));
-    query.targets.iter().for_each(|t| queries_in(&t.expr, out));
-    query.group_by.iter().for_each(|e| queries_in(e, out));
-    for agg in &query.aggs {
-        agg.args.iter().chain(agg.order_by.iter().map(|o| &o.0)).chain(&agg.filter).for_each(|e| queries_in(e, out));
-    }
+    children(expr, &mut |child| used_by(child, around, f), &mut |query| used_in(query, around, f));
 }
 
-fn queries_in<'q>(expr: &'q Expr, out: &mut Vec<&'q Query>) {
-    let mut below = Vec::new();
-    collect(expr, &mut below, out);
-    below.into_iter().for_each(|e| queries_in(e, out));
+/// Calls `f` with the queries directly inside of a query: in its FROM and WITH clauses and in its expressions.
+pub(super) fn queries_inside(query: &Query, f: &mut dyn FnMut(&Query)) {
+    let f = std::cell::RefCell::new(f);
+    query_parts(query, &mut |expr| queries_in(expr, &f), &mut |inner| (*f.borrow_mut())(inner));
+}
+
+fn queries_in(expr: &Expr, f: &std::cell::RefCell<&mut dyn FnMut(&Query)>) {
+    children(expr, &mut |child| queries_in(child, f), &mut |query| (*f.borrow_mut())(query));
 }

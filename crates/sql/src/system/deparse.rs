@@ -858,7 +858,7 @@ impl<'a> Writer<'a> {
                 w.out.pop();
             }
             w.out.push('\n');
-            w.out.extend(std::iter::repeat_n(' ', base + plus));
+            w.out.extend(std::iter::repeat_n(' ', super::deparse_query::spaces(base + plus)));
             w.word(word)
         };
         // A line that has just begun is the expression's own.

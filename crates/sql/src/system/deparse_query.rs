@@ -10,12 +10,24 @@ use rustc_hash::FxHashMap;
 use crate::bind::sequence_of;
 use crate::ddl::{IDENTIFIER_BYTES_MAX, quote_name};
 use crate::functions::{self, SEQUENCE_STATE};
-use crate::ir::{Body, CastKind, Column, Expr, From, JoinKind, Query, Rel, RelKind, SetOp, SubqueryKind, Target};
+use crate::ir::{
+    Body, CastKind, Column, Cte, Expr, From, JoinKind, Query, Rel, RelKind, SetCall, SetOp, SubqueryKind, Target,
+};
 
 use super::deparse::{Around, Writer, as_written, without_casts};
 
 /// How much deeper a query's lines are than those of the query around it.
 pub(super) const STEP: usize = 8;
+
+/// How many spaces a line has in front. So that those of deep queries have room left, PostgreSQL goes slower from some depth on, and
+/// from the left again.
+pub(super) fn spaces(level: usize) -> usize {
+    const LIMIT: usize = 40;
+    match level.checked_sub(LIMIT) {
+        None => level,
+        Some(more) => (LIMIT + more / (STEP / 2)) % LIMIT,
+    }
+}
 
 /// A name; with a number behind it if it is taken.
 fn unique(taken: &mut FxHashMap<String, u32>, name: String) -> String {
@@ -43,8 +55,7 @@ impl<'a> Writer<'a> {
             self.out.pop();
         }
         self.out.push('\n');
-        // PostgreSQL stops indenting where lines would have no room left.
-        self.out.extend(std::iter::repeat_n(' ', self.indent.min(40) + plus));
+        self.out.extend(std::iter::repeat_n(' ', spaces(self.indent) + plus));
         self.word(word)
     }
 
@@ -90,7 +101,7 @@ impl<'a> Writer<'a> {
     }
 
     fn whole(&mut self, query: &Query, names: Option<&[&str]>) -> bool {
-        if !query.locking.is_empty() || !query.ctes.is_empty() || !query.grouping_sets.is_empty() {
+        if !query.locking.is_empty() || !query.grouping_sets.is_empty() || !self.with(&query.ctes) {
             return false;
         }
         let body = match &query.body {
@@ -100,6 +111,34 @@ impl<'a> Writer<'a> {
             Body::SetOp { op, all, left, right, .. } => self.operation(*op, *all, left, right, names),
         };
         body && self.tail(query)
+    }
+
+    /// A WITH clause.
+    fn with(&mut self, ctes: &[Cte]) -> bool {
+        let Some(first) = ctes.first() else { return true };
+        self.indent += STEP;
+        let mut shown = self.word(if first.written.recursive { " WITH RECURSIVE " } else { " WITH " });
+        for (i, cte) in ctes.iter().enumerate() {
+            let said = &cte.written;
+            let columns: Vec<String> = said.columns.iter().map(|column| quote_name(column)).collect();
+            let materialized = match said.materialized {
+                None => "",
+                Some(true) => "MATERIALIZED ",
+                Some(false) => "NOT MATERIALIZED ",
+            };
+            shown = shown
+                && !said.searched
+                && (i == 0 || self.word(", "))
+                && self.word(&quote_name(&cte.name))
+                && (columns.is_empty() || self.word(&format!("({})", columns.join(", "))))
+                && self.word(&format!(" AS {materialized}("))
+                && self.line(0, "")
+                && self.naming(true, |w| w.query(&cte.query, None))
+                && self.line(0, "")
+                && self.word(")");
+        }
+        self.indent -= STEP;
+        shown && self.line(0, "")
     }
 
     fn values(&mut self, rows: &[Vec<Expr>]) -> bool {
@@ -126,12 +165,13 @@ impl<'a> Writer<'a> {
     /// One side of a set operation, with the line break between it and the word; another operation needs parentheses
     /// unless it is the same one on the left.
     fn operand(&mut self, query: &Query, names: Option<&[&str]>, op: SetOp, all: bool, left: bool) -> bool {
-        let sorted = !query.order_by.is_empty() || query.limit.is_some() || query.offset.is_some();
+        let ends = !query.order_by.is_empty() || query.limit.is_some() || query.offset.is_some();
+        let closed = ends || !query.ctes.is_empty();
         let nested = match &query.body {
             Body::SetOp { op: inner, all: inner_all, .. } => !left || (*inner, *inner_all) != (op, all),
             _ => false,
         };
-        if nested && !sorted {
+        if nested && !closed {
             let open = self.word(if left { "(" } else { " (" });
             self.indent += STEP;
             let inner = self.line(0, "") && self.query(query, names);
@@ -139,7 +179,7 @@ impl<'a> Writer<'a> {
             return open && inner && self.line(0, if left { ") " } else { ")" });
         }
         let before = left || self.line(0, "");
-        let written = match sorted {
+        let written = match closed {
             true => self.word("(") && self.query(query, names) && self.word(")"),
             false => self.query(query, names),
         };
@@ -250,18 +290,23 @@ impl<'a> Writer<'a> {
         if let Expr::Const(value, ty) = expr {
             return self.constant(value, *ty, false) && self.label(*ty);
         }
-        let bare = matches!(expr, Expr::Column(_)) || !self.pretty;
-        if bare || matches!(expr, Expr::Agg { .. }) {
-            let call = match expr {
-                Expr::Call { function, args, .. } => functions::operator_of(function, args.len()).is_none(),
-                expr => matches!(expr, Expr::Cast { kind: CastKind::Called, .. }),
-            };
-            if matches!(expr, Expr::Column(_)) || !call {
-                return self.expr(expr);
-            }
+        let called = match expr {
+            Expr::Column(column) if !self.is_window(column) => return self.expr(expr),
+            Expr::Call { function, args, .. } => functions::operator_of(function, args.len()).is_none(),
+            Expr::Column(_) | Expr::Agg { .. } | Expr::Cast { kind: CastKind::Called, .. } => true,
+            _ => false,
+        };
+        if called || self.pretty {
             return self.word("(") && self.expr(expr) && self.word(")");
         }
-        self.word("(") && self.expr(expr) && self.word(")")
+        self.expr(expr)
+    }
+
+    /// Whether a column is the call of a window function.
+    fn is_window(&self, column: &Column) -> bool {
+        let query = self.queries.len().checked_sub(column.level + 1).map(|at| self.queries[at]);
+        let rel = query.and_then(|query| query.rels.get(column.rel));
+        rel.is_some_and(|rel| matches!(rel.kind, RelKind::Window(_)))
     }
 
     fn direction(&mut self, descending: bool, nulls_first: bool) -> bool {
@@ -368,15 +413,27 @@ impl<'a> Writer<'a> {
                     && (same && !values || names(self))
             }
             RelKind::Function { calls, ordinality, .. } => {
-                let [call] = calls.as_slice() else { return false };
-                (!super::deparse_documents::speaks_of_others(&call.args, 0) || self.word("LATERAL "))
-                    && self.listed(&format!("{}(", quote_name(call.function.name)), &call.args, ")")
+                let speaks = |call: &SetCall| super::deparse_documents::speaks_of_others(&call.args, 0);
+                (!calls.iter().any(speaks) || self.word("LATERAL "))
+                    && self.called(calls)
                     && (!ordinality || self.word(" WITH ORDINALITY"))
                     && self.word(" ")
                     && self.word(&quote_name(&alias))
                     && names(self)
             }
-            RelKind::Cte { .. } | RelKind::WorkTable(_) | RelKind::Values | RelKind::Window(_) | RelKind::Join => false,
+            RelKind::Cte { id, .. } | RelKind::WorkTable(id) => {
+                let mut around = self.queries.iter().rev().flat_map(|query| &query.ctes);
+                let Some(cte) = around.find(|cte| cte.id == *id) else { return false };
+                let own = !rel.aliased && alias == cte.name;
+                let given = cte.written.columns.iter();
+                let rest = cte.query.targets.iter().filter(|t| !t.junk).map(|t| &t.name).skip(given.len());
+                let same = given.chain(rest).eq(columns.iter().map(|c| &c.name));
+                let name = quote_name(&cte.name);
+                self.word(&name)
+                    && (own && same || self.word(" ") && self.word(&quote_name(&alias)))
+                    && (same || names(self))
+            }
+            RelKind::Values | RelKind::Window(_) | RelKind::Join => false,
         }
     }
 
@@ -388,6 +445,27 @@ impl<'a> Writer<'a> {
         // PostgreSQL's rule of a view has these two.
         taken.extend(["old", "new"].map(|name| (name.to_string(), 0)));
         query.rels.iter().map(|rel| unique(&mut taken, self.own_name(rel))).collect()
+    }
+
+    /// Calls of functions in FROM.
+    fn called(&mut self, calls: &[SetCall]) -> bool {
+        // Names with a space are of no function that SQL can call.
+        if calls.iter().any(|call| call.function.name.contains(' ')) {
+            return false;
+        }
+        let one =
+            |w: &mut Self, call: &SetCall| w.listed(&format!("{}(", quote_name(call.function.name)), &call.args, ")");
+        match calls {
+            [call] => one(self, call),
+            calls if calls.iter().all(|call| call.function.name == "unnest") => {
+                self.listed("UNNEST(", calls.iter().flat_map(|call| &call.args), ")")
+            }
+            calls => {
+                self.word("ROWS FROM(")
+                    && calls.iter().enumerate().all(|(i, call)| (i == 0 || self.word(", ")) && one(self, call))
+                    && self.word(")")
+            }
+        }
     }
 
     /// The alias of a relation; a table or sequence without one goes by its name of today.

@@ -165,7 +165,7 @@ impl Writer<'_> {
         let from = self.named(&first);
         let alone = names_of(&first.columns, Some("x"));
         let filter = if self.one_in(2) { format!(" WHERE {}", self.condition(&alone, 2)) } else { String::new() };
-        Some(match self.below(12) {
+        Some(match self.below(14) {
             0 => format!("SELECT * FROM {from}"),
             1 => {
                 let other = self.named(&second);
@@ -196,6 +196,7 @@ impl Writer<'_> {
             }
             7 | 8 => self.nested(&first, &second),
             9 => self.of_sequence()?,
+            10 | 11 => self.with(&first, &second),
             _ => format!("SELECT {} FROM {from} x{filter}", self.targets(&alone)),
         })
     }
@@ -217,6 +218,22 @@ impl Writer<'_> {
             _ => String::new(),
         };
         format!("SELECT {targets} FROM {from} {alias} WHERE EXISTS (SELECT 1 FROM {other} WHERE {test}{below})")
+    }
+
+    /// WITH queries that are read once or twice, in FROM or in a condition.
+    fn with(&mut self, first: &Relation, second: &Relation) -> String {
+        let (from, other) = (self.named(first), self.named(second));
+        let names = names_of(&first.columns, Some("x"));
+        let (targets, test) = (self.targets(&names), self.condition(&names, 1));
+        let (kept, column) = (self.pick(&["", "", "MATERIALIZED ", "NOT MATERIALIZED "]), self.pick(&["", "(one)"]));
+        let name = if column.is_empty() { "a" } else { "one" };
+        let rest = match self.below(4) {
+            0 => format!("SELECT w.{name} AS a, v.{name} AS b FROM w, w v"),
+            1 => format!("SELECT x.* FROM {other} x WHERE EXISTS (SELECT w.{name} FROM w)"),
+            2 => format!("SELECT * FROM (WITH v AS (SELECT w.{name} AS z FROM w) SELECT v.z FROM v) q"),
+            _ => "SELECT * FROM w".to_owned(),
+        };
+        format!("WITH w{column} AS {kept}(SELECT {targets} FROM {from} x WHERE {test}) {rest}")
     }
 
     /// The state of a sequence, of which only what is always so is compared.
