@@ -12,7 +12,7 @@ use types::{Datum, OutputSettings};
 
 use crate::bind::{self, BindContext};
 use crate::expr::{Code, Plain, Resolve, Slot, compile};
-use crate::functions::{EvalContext, Identity};
+use crate::functions::{EvalContext, Function, Identity, Volatility};
 use crate::ir::{Column, Expr, Query, SubqueryKind};
 
 /// The compiler of index code, for the engine.
@@ -141,11 +141,7 @@ fn is_immutable_part(expr: &Expr) -> bool {
     let expr = bind::under_domain(expr);
     let is_own = match expr {
         Expr::Call { function, .. } if function.name.starts_with("domain ") => true,
-        // PostgreSQL writes these out before it looks: all they do is to make texts of their arguments.
-        Expr::Call { function, args, .. } if MAKES_TEXT.contains(&function.oid) => {
-            args.iter().all(|arg| has_one_text(arg.ty().oid))
-        }
-        Expr::Call { function, .. } => function.volatility == crate::functions::Volatility::Immutable,
+        Expr::Call { function, args, .. } => is_immutable_call(function, args),
         Expr::Cast { arg, ty, kind, .. } => {
             *kind != crate::ir::CastKind::InOut || has_one_text(arg.ty().oid) && is_read_alike(ty.oid)
         }
@@ -154,6 +150,13 @@ fn is_immutable_part(expr: &Expr) -> bool {
     let mut immutable = is_own;
     bind::visit::children(expr, &mut |child| immutable = immutable && is_immutable_part(child), &mut |_| {});
     immutable
+}
+
+/// Whether a call says the same of the same arguments, whoever evaluates it, and when.
+pub(crate) fn is_immutable_call(function: &Function, args: &[Expr]) -> bool {
+    // PostgreSQL writes these out before it looks: all they do is to make texts of their arguments.
+    let makes_text = || MAKES_TEXT.contains(&function.oid) && args.iter().all(|arg| has_one_text(arg.ty().oid));
+    function.volatility == Volatility::Immutable || makes_text()
 }
 
 /// `quote_literal(anyelement)`, `quote_nullable(anyelement)`, `text || anynonarray`, `anynonarray || text`.

@@ -7,7 +7,7 @@ use base::{Error, Result};
 use types::{Datum, InputContext, OutputSettings, oid};
 
 use super::BindContext;
-use crate::functions::{self, Function, Volatility};
+use crate::functions::{self, Function};
 use crate::ir::{AnyAllSource, CastKind, Expr, Ty};
 
 /// Bytes of the largest value that becomes part of a plan: plans are kept, and are taken to be as large as their texts.
@@ -43,7 +43,7 @@ fn spelled(args: Vec<Expr>) -> Vec<Expr> {
 
 /// The value of an immutable call over constants.
 fn value_of_call(cx: &BindContext<'_>, function: &'static Function, args: &[Expr]) -> Option<Result<Datum>> {
-    if function.volatility != Volatility::Immutable || !function.strict {
+    if !function.strict || !crate::index_code::is_immutable_call(function, args) {
         return None;
     }
     let values: Option<Vec<Datum>> = args
