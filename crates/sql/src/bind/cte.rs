@@ -240,6 +240,7 @@ impl<'a> Binder<'a, '_> {
         self.scopes.push(inner);
         self.add_ctes(select.withClause.as_deref())?;
         self.recursive_context = RecursiveContext::NonRecursiveTerm;
+        super::setop::refuse_locks(first)?;
         let first = self.subquery(first, true)?;
         self.recursive_context = RecursiveContext::Allowed;
         let mut columns = visible_columns(&first.query);
@@ -252,7 +253,7 @@ impl<'a> Binder<'a, '_> {
         let hidden = added.iter().flat_map(|added| added.columns());
         columns.extend(hidden.map(|c| RelColumn { name: String::new(), ..c }));
         self.scopes[scope].ctes[number].state = State::Binding(Some(Recursion { columns, uses: 0 }));
-        let next = self.subquery(next, false)?;
+        let next = self.side(next)?;
         let state = std::mem::replace(&mut self.scopes[scope].ctes[number].state, State::Binding(None));
         let recursive = matches!(state, State::Binding(Some(Recursion { uses: 1.., .. })));
         if recursive {

@@ -19,6 +19,17 @@ fn operation(select: &SelectStmt) -> (SetOp, &'static str) {
     }
 }
 
+/// What locks rows is no side of a set operation.
+pub(super) fn refuse_locks(select: &SelectStmt) -> Result<()> {
+    match select.lockingClause.first() {
+        Some(Some(Node::LockingClause(clause))) => {
+            let clause = clause_name(clause.strength);
+            Err(base::Error::unsupported(format!("{clause} is not allowed with UNION/INTERSECT/EXCEPT")))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn one_sided() -> base::Error {
     base::Error::internal("a set operation without two sides")
 }
@@ -35,21 +46,23 @@ impl<'a> Binder<'a, '_> {
         bound
     }
 
+    /// A query of a set operation.
+    pub(super) fn side(&mut self, select: &'a SelectStmt) -> Result<BoundQuery> {
+        refuse_locks(select)?;
+        self.subquery(select, false)
+    }
+
     fn chain_of(&mut self, select: &'a SelectStmt) -> Result<BoundQuery> {
         let mut links = vec![(select, self.recursive_context)];
         let mut link = select;
         let mut left = loop {
-            if let Some(Some(Node::LockingClause(clause))) = link.lockingClause.first() {
-                let clause = clause_name(clause.strength);
-                let message = format!("{clause} is not allowed with UNION/INTERSECT/EXCEPT");
-                return Err(base::Error::unsupported(message));
-            }
+            refuse_locks(link)?;
             if operation(link).0 == SetOp::Intersect {
                 self.recursive_context = RecursiveContext::Intersect;
             }
             let below = link.larg.as_deref().ok_or_else(one_sided)?;
             if below.op == SetOperation::SETOP_NONE {
-                break self.subquery(below, false)?;
+                break self.side(below)?;
             }
             self.enter_chained()?;
             self.begin_select(below)?;
@@ -60,7 +73,7 @@ impl<'a> Binder<'a, '_> {
             if operation(link).0 == SetOp::Except {
                 self.recursive_context = RecursiveContext::Except;
             }
-            let right = self.subquery(link.rarg.as_deref().ok_or_else(one_sided)?, false)?;
+            let right = self.side(link.rarg.as_deref().ok_or_else(one_sided)?)?;
             self.recursive_context = context;
             left = self.combine(link, left, right)?;
             if !links.is_empty() {

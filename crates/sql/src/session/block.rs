@@ -220,6 +220,7 @@ impl Session {
             Err(error) => {
                 self.take_listening_back(listening);
                 self.forget_said();
+                self.take_analyzed_back(0);
                 txn.rollback();
                 self.gate = self.gate.max(txn.gate());
                 self.environment.settings.borrow_mut().rollback();
@@ -237,6 +238,7 @@ impl Session {
         }
         self.environment.settings.borrow_mut().rollback();
         self.forget_said();
+        self.take_analyzed_back(0);
         self.end_block();
     }
 
@@ -270,6 +272,14 @@ impl Session {
         self.environment.advisory.release_since(0);
         self.environment.deferred.borrow_mut().clear();
         self.retyped.clear();
+        self.analyzed.clear();
+    }
+
+    /// Statistics are again what they were when so many tables had been analyzed.
+    fn take_analyzed_back(&mut self, from: usize) {
+        if self.analyzed.len() > from {
+            crate::statistics::take_back(self.shared.statistics(), self.analyzed.drain(from..));
+        }
     }
 
     /// Undoes all of a large transaction but little, in parts between which other connections of the core have their turns.
@@ -304,6 +314,8 @@ impl Session {
                 self.environment.advisory.release_since(savepoint.advisory);
                 self.environment.pending.borrow_mut().undo_to(savepoint.said);
                 self.environment.deferred.borrow_mut().undo_to(&savepoint.deferred);
+                let analyzed = savepoint.analyzed;
+                self.take_analyzed_back(analyzed);
                 self.block = Block::Failed;
                 let level = self.savepoints.len();
                 self.environment.settings.borrow_mut().rollback_to(level as u32);
@@ -318,6 +330,7 @@ impl Session {
                 self.environment.deferred.borrow_mut().clear();
                 self.environment.settings.borrow_mut().rollback();
                 self.forget_said();
+                self.take_analyzed_back(0);
                 self.block = Block::Failed;
                 self.end_portals(Portal::is_held);
             }
@@ -558,6 +571,7 @@ impl Session {
         self.savepoints.push(NamedSavepoint {
             deferred,
             retyped: self.retyped.len(),
+            analyzed: self.analyzed.len(),
             name: name.to_string(),
             point,
             said,
@@ -600,6 +614,7 @@ impl Session {
         self.environment.deferred.borrow_mut().undo_to(&self.savepoints[at].deferred);
         self.environment.pending.borrow_mut().undo_to(said);
         self.retyped.truncate(self.savepoints[at].retyped);
+        self.take_analyzed_back(self.savepoints[at].analyzed);
         self.environment.settings.borrow_mut().rollback_to(at as u32 + 1);
         self.restore_read_only(self.savepoints[at].read_only);
         self.retain_portals(|portal| portal.is_held() || portal.level <= at);

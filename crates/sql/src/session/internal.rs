@@ -97,6 +97,13 @@ impl Session {
         self.retyped.push((table, column));
     }
 
+    /// Takes statistics back if the block, or its part since a savepoint, is rolled back.
+    pub(crate) fn note_analyzed(&mut self, replaced: crate::statistics::Replaced) {
+        if self.block != super::Block::None || self.implicit_block {
+            self.analyzed.push(replaced);
+        }
+    }
+
     /// Who and where.
     pub(crate) fn identity(&self) -> Identity {
         self.environment.identity.borrow().clone()

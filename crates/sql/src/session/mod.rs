@@ -66,7 +66,7 @@ use crate::exec::{MemoryBudget, OutputRow};
 use crate::functions::Identity;
 use crate::monitor::{ClientPlace, Monitor};
 use crate::privileges::{self, Who};
-use crate::statistics::Statistics;
+use crate::statistics::{Replaced, Statistics};
 use advisory::Advisory;
 pub(crate) use arguments::{Arguments, Source};
 use cache::{BindingKey, StatementCache};
@@ -220,6 +220,8 @@ struct NamedSavepoint {
     deferred: deferred::Mark,
     /// How many columns had been given other types.
     retyped: usize,
+    /// How many tables had been analyzed.
+    analyzed: usize,
 }
 
 /// One session.
@@ -264,6 +266,8 @@ pub struct Session {
     exported: Vec<String>,
     /// Columns that the transaction gave other types (table, attribute number): what is known of their values goes with its commit.
     retyped: Vec<(Oid, i16)>,
+    /// Statistics that the block has replaced.
+    analyzed: Vec<Replaced>,
     /// Where notifications arrive, once it has listened.
     mailbox: Option<Arc<notify::Mailbox>>,
     /// The newest commit of this session; replies wait for it (a client may act on what it was told).
@@ -447,6 +451,7 @@ impl Session {
             utility_figures: RefCell::default(),
             exported: Vec::new(),
             retyped: Vec::new(),
+            analyzed: Vec::new(),
             mailbox: None,
             gate: Lsn(0),
         };

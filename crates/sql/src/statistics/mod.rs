@@ -103,8 +103,8 @@ impl Statistics {
         tables.into_iter().any(|table| known.get(&table).is_some_and(|s| s.version > version))
     }
 
-    /// Replaces those of a table. Columns that were not looked at keep what was known of them.
-    pub fn put(&self, table: Oid, mut statistics: TableStatistics) {
+    /// Replaces those of a table. Columns that were not looked at keep what was known of them. Answers the version of the new ones.
+    pub fn put(&self, table: Oid, mut statistics: TableStatistics) -> u64 {
         let mut tables = self.tables.write();
         if let Some(before) = tables.get(&table) {
             for (new, old) in statistics.columns.iter_mut().zip(&before.columns) {
@@ -117,6 +117,21 @@ impl Statistics {
         statistics.version = version;
         tables.insert(table, Arc::new(statistics));
         self.version.store(version, Ordering::Release);
+        version
+    }
+
+    /// Puts back what was known of a table before somebody put a version there, if that is what is known now.
+    fn restore(&self, replaced: Replaced) {
+        let mut tables = self.tables.write();
+        if tables.get(&replaced.table).is_none_or(|now| now.version != replaced.version) {
+            return;
+        }
+        tables.remove(&replaced.table);
+        if let Some(before) = replaced.before {
+            let version = self.version.load(Ordering::Relaxed) + 1;
+            tables.insert(replaced.table, Arc::new(TableStatistics { version, ..(*before).clone() }));
+            self.version.store(version, Ordering::Release);
+        }
     }
 
     /// Forgets a column (attribute number) whose values are others now.
@@ -137,6 +152,19 @@ impl Statistics {
     }
 }
 
+/// What ANALYZE in a transaction has replaced: a rollback puts it back.
+#[derive(Debug)]
+pub(crate) struct Replaced {
+    table: Oid,
+    before: Option<Arc<TableStatistics>>,
+    version: u64,
+}
+
+/// Takes back what was put, the last first.
+pub(crate) fn take_back(statistics: &Statistics, replaced: impl DoubleEndedIterator<Item = Replaced>) {
+    replaced.rev().for_each(|each| statistics.restore(each));
+}
+
 /// ANALYZE of one table, or of some of its columns (attribute number - 1).
 pub(crate) async fn analyze(session: &mut Session, table: &TableDesc, only: Option<&[usize]>) -> Result<()> {
     session.ensure_transaction()?;
@@ -152,6 +180,8 @@ pub(crate) async fn analyze(session: &mut Session, table: &TableDesc, only: Opti
     while sampler.evaluate(rows) {
         session.wait_for_lock(Wait::yield_now()).await?;
     }
-    session.statistics().put(table.oid, sampler.finish(rows));
+    let before = session.statistics().table(table.oid);
+    let version = session.statistics().put(table.oid, sampler.finish(rows));
+    session.note_analyzed(Replaced { table: table.oid, before, version });
     Ok(())
 }

@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use engine_api::{RowLockMode, WaitPolicy};
 use rustc_hash::FxHashMap;
 
 use crate::bind::sequence_of;
@@ -101,7 +102,7 @@ impl<'a> Writer<'a> {
     }
 
     fn whole(&mut self, query: &Query, names: Option<&[&str]>) -> bool {
-        if !query.locking.is_empty() || !query.grouping_sets.is_empty() || !self.with(&query.ctes) {
+        if !query.grouping_sets.is_empty() || !self.with(&query.ctes) {
             return false;
         }
         let body = match &query.body {
@@ -166,7 +167,7 @@ impl<'a> Writer<'a> {
     /// unless it is the same one on the left.
     fn operand(&mut self, query: &Query, names: Option<&[&str]>, op: SetOp, all: bool, left: bool) -> bool {
         let ends = !query.order_by.is_empty() || query.limit.is_some() || query.offset.is_some();
-        let closed = ends || !query.ctes.is_empty();
+        let closed = ends || !query.ctes.is_empty() || !query.locking.is_empty();
         let nested = match &query.body {
             Body::SetOp { op: inner, all: inner_all, .. } => !left || (*inner, *inner_all) != (op, all),
             _ => false,
@@ -274,7 +275,30 @@ impl<'a> Writer<'a> {
             Some(Expr::Const(value, _)) if value.is_null() => written &= self.line(0, " LIMIT ALL"),
             Some(limit) => written &= self.line(0, " LIMIT ") && self.expr(limit),
         }
-        written
+        written && self.locks(query)
+    }
+
+    /// FOR UPDATE and its kin. What a clause that names no table locks in subqueries is not told from what these lock.
+    fn locks(&mut self, query: &Query) -> bool {
+        let is_subquery = |rel: &Rel| matches!(rel.kind, RelKind::Subquery { .. });
+        if !query.locking.is_empty() && query.rels.iter().any(is_subquery) {
+            return false;
+        }
+        query.locking.iter().all(|lock| {
+            let name = self.names.last().and_then(|names| names.get(lock.rel)).map(|name| quote_name(name));
+            let mode = match lock.mode {
+                RowLockMode::KeyShare => " FOR KEY SHARE",
+                RowLockMode::Share => " FOR SHARE",
+                RowLockMode::NoKeyUpdate => " FOR NO KEY UPDATE",
+                RowLockMode::Update => " FOR UPDATE",
+            };
+            let policy = match lock.policy {
+                WaitPolicy::Block => "",
+                WaitPolicy::Error => " NOWAIT",
+                WaitPolicy::Skip => " SKIP LOCKED",
+            };
+            name.is_some_and(|name| self.line(0, mode) && self.word(&format!(" OF {name}{policy}")))
+        })
     }
 
     fn sort_key(&mut self, at: usize, key: impl FnOnce(&mut Self) -> bool) -> bool {
@@ -587,14 +611,15 @@ impl<'a> Writer<'a> {
         if level > 0 {
             return false;
         }
-        if call.aggregate.ordered_set {
-            return false;
-        }
         let name = quote_name(call.aggregate.name);
         let head = self.word(&name) && self.word("(") && (!call.distinct || self.word("DISTINCT "));
-        let args = if call.args.is_empty() { self.word("*") } else { self.listed("", &call.args, "") };
+        let args = match call.args.is_empty() {
+            _ if call.aggregate.ordered_set => self.listed("", &call.direct, ") WITHIN GROUP ("),
+            true => self.word("*"),
+            false => self.listed("", &call.args, ""),
+        };
         let order = call.order_by.is_empty()
-            || self.word(" ORDER BY ")
+            || self.word(if call.aggregate.ordered_set { "ORDER BY " } else { " ORDER BY " })
                 && call.order_by.iter().enumerate().all(|(i, (expr, descending, nulls_first))| {
                     (i == 0 || self.word(", ")) && self.sort_expr(expr) && self.direction(*descending, *nulls_first)
                 });

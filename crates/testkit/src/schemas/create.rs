@@ -147,6 +147,8 @@ impl Writer<'_> {
             3 => "TABLE",
             _ => "VIEW",
         };
+        // What is left of a CASE that is decided before it is run gives what keeps rows its length (COMPATIBILITY.md).
+        let what = if query.contains("CASE ") && what != "OR REPLACE VIEW" { "VIEW" } else { what };
         // Of a side that a condition without columns takes away, what keeps rows has no collation.
         let query = match query.rsplit_once(" WHERE ") {
             Some((sides, _)) if sides.contains(" UNION ALL ") && matches!(what, "TABLE" | "MATERIALIZED VIEW") => {

@@ -1,6 +1,6 @@
 //! pgcrypto: digests, passwords, ciphers and random bytes. What it has of PGP is refused.
 
-use base::{Error, Result, SqlState, work};
+use base::{Error, Result, SqlState};
 use hmac::Mac;
 use hmac::digest::DynDigest;
 use types::Datum;
@@ -44,22 +44,29 @@ pub(super) fn bytes_of(value: &Datum) -> Option<&[u8]> {
 fn digest(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [message, Datum::Text(name)] = args else { return mismatched(args) };
     let Some(message) = bytes_of(message) else { return mismatched(args) };
-    let mut digest: Box<dyn DynDigest> = match name.to_ascii_lowercase().as_str() {
+    Ok(Datum::Bytea(digested(message, name)?[..].into()))
+}
+
+/// The digest of a message by an algorithm.
+///
+/// # Errors
+/// 22023 for a name that is none; why the statement should stop.
+fn digested(message: &[u8], name: &str) -> Result<Box<[u8]>> {
+    let name = name.to_ascii_lowercase();
+    let mut digest: Box<dyn DynDigest> = match name.as_str() {
         "md5" => Box::<md5::Md5>::default(),
         "sha1" => Box::<sha1::Sha1>::default(),
         "sha224" => Box::<sha2::Sha224>::default(),
         "sha256" => Box::<sha2::Sha256>::default(),
         "sha384" => Box::<sha2::Sha384>::default(),
         "sha512" => Box::<sha2::Sha512>::default(),
-        _ => return Err(cannot_use(name, "No such hash algorithm")),
+        _ => return Err(cannot_use(&name, "No such hash algorithm")),
     };
     feed(message, |part| digest.update(part))?;
-    Ok(Datum::Bytea(digest.finalize()[..].into()))
+    Ok(digest.finalize())
 }
 
 fn authenticated<M: Mac + hmac::digest::KeyInit>(message: &[u8], key: &[u8]) -> Result<Datum> {
-    // A long key is digested first.
-    work::step(2 * key.len())?;
     let mut mac =
         <M as Mac>::new_from_slice(key).map_err(|_| Error::internal("a key of any length is a key of an HMAC"))?;
     feed(message, |part| mac.update(part))?;
@@ -69,14 +76,19 @@ fn authenticated<M: Mac + hmac::digest::KeyInit>(message: &[u8], key: &[u8]) -> 
 fn hmac(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [message, key, Datum::Text(name)] = args else { return mismatched(args) };
     let (Some(message), Some(key)) = (bytes_of(message), bytes_of(key)) else { return mismatched(args) };
-    match name.to_ascii_lowercase().as_str() {
+    let name = name.to_ascii_lowercase();
+    let block = if matches!(name.as_str(), "sha384" | "sha512") { 128 } else { 64 };
+    // An HMAC digests a longer key at once.
+    let short = if key.len() > block { Some(digested(key, &name)?) } else { None };
+    let key = short.as_deref().unwrap_or(key);
+    match name.as_str() {
         "md5" => authenticated::<hmac::Hmac<md5::Md5>>(message, key),
         "sha1" => authenticated::<hmac::Hmac<sha1::Sha1>>(message, key),
         "sha224" => authenticated::<hmac::Hmac<sha2::Sha224>>(message, key),
         "sha256" => authenticated::<hmac::Hmac<sha2::Sha256>>(message, key),
         "sha384" => authenticated::<hmac::Hmac<sha2::Sha384>>(message, key),
         "sha512" => authenticated::<hmac::Hmac<sha2::Sha512>>(message, key),
-        _ => Err(cannot_use(name, "No such hash algorithm")),
+        _ => Err(cannot_use(&name, "No such hash algorithm")),
     }
 }
 

@@ -8,6 +8,7 @@ use types::Datum;
 
 use super::super::EvalContext;
 use super::super::entry::mismatched;
+use super::super::text::digest::feed;
 use super::crypto::random;
 
 /// Digits of bcrypt's salts and digests.
@@ -107,14 +108,13 @@ fn md5_crypt(password: &[u8], setting: &str) -> Result<String> {
     let digest = |parts: &[&[u8]]| -> Result<[u8; 16]> {
         let mut digest = Md5::new();
         for part in parts {
-            work::step(2 * part.len())?;
-            digest.update(part);
+            feed(part, |part| digest.update(part))?;
         }
         Ok(digest.finalize().into())
     };
     let inner = digest(&[password, salt.as_bytes(), password])?;
     let mut first = Md5::new();
-    first.update(password);
+    feed(password, |part| first.update(part))?;
     first.update(b"$1$");
     first.update(salt.as_bytes());
     for part in password.chunks(16) {
