@@ -1048,7 +1048,6 @@ fn assigned(desc: &TableDesc, index: usize, at: i32) -> Assigned<'static> {
     Assigned { index, name: column.name.clone(), ty: value_type(column), own: column.type_oid, at, part: None }
 }
 
-/// A column of a view as an assignment has it.
 /// What is said of a value for a column that a view computes.
 fn not_assignable(verb: &str, column: &str, view: &str, is_system: bool) -> Error {
     Error::unsupported(format!("cannot {verb} column \"{column}\" of view \"{view}\"")).detail(match is_system {
@@ -1057,6 +1056,7 @@ fn not_assignable(verb: &str, column: &str, view: &str, is_system: bool) -> Erro
     })
 }
 
+/// A column of a view as an assignment has it.
 fn assigned_through(desc: &TableDesc, name: &str, base: Option<usize>, at: i32) -> Assigned<'static> {
     match base {
         Some(index) => Assigned { name: name.to_string(), ..assigned(desc, index, at) },

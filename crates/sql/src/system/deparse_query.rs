@@ -402,26 +402,21 @@ impl<'a> Writer<'a> {
             RelKind::Table(info) => {
                 let (catalog, identity) = (self.cx.catalog(), self.cx.identity());
                 let name = super::relation_text(&catalog, &identity.search_path, info.desc.oid);
-                let own = !rel.aliased && alias == info.desc.name;
-                self.word(&name) && (own || self.word(" ") && self.word(&quote_name(&alias)))
+                self.word(&name) && self.alias(rel, &alias, &info.desc.name, true)
             }
             RelKind::Function { calls, .. } if let Some(sequence) = calls.first().and_then(sequence_of) => {
                 let (catalog, identity) = (self.cx.catalog(), self.cx.identity());
                 let Some(object) = catalog.get(sequence) else { return false };
                 let name = super::relation_text(&catalog, &identity.search_path, sequence);
-                let own = !rel.aliased && alias == object.name();
                 let same = SEQUENCE_STATE.columns.iter().map(|c| c.0).eq(columns.iter().map(|c| c.name.as_str()));
-                self.word(&name)
-                    && (own && same || self.word(" ") && self.word(&quote_name(&alias)))
-                    && (same || names(self))
+                self.word(&name) && self.alias(rel, &alias, object.name(), same) && (same || names(self))
             }
             RelKind::System(relation) => {
                 let name = match relation.schema {
                     "pg_catalog" => quote_name(relation.name),
                     schema => format!("{schema}.{}", quote_name(relation.name)),
                 };
-                let own = !rel.aliased && alias == relation.name;
-                self.word(&name) && (own || self.word(" ") && self.word(&quote_name(&alias)))
+                self.word(&name) && self.alias(rel, &alias, relation.name, true)
             }
             RelKind::Subquery { query, lateral } => {
                 let same =
@@ -448,14 +443,11 @@ impl<'a> Writer<'a> {
             RelKind::Cte { id, .. } | RelKind::WorkTable(id) => {
                 let mut around = self.queries.iter().rev().flat_map(|query| &query.ctes);
                 let Some(cte) = around.find(|cte| cte.id == *id) else { return false };
-                let own = !rel.aliased && alias == cte.name;
                 let given = cte.written.columns.iter();
                 let rest = cte.query.targets.iter().filter(|t| !t.junk).map(|t| &t.name).skip(given.len());
                 let same = given.chain(rest).eq(columns.iter().map(|c| &c.name));
-                let name = quote_name(&cte.name);
-                self.word(&name)
-                    && (own && same || self.word(" ") && self.word(&quote_name(&alias)))
-                    && (same || names(self))
+                let name = cte.name.clone();
+                self.word(&quote_name(&name)) && self.alias(rel, &alias, &name, same) && (same || names(self))
             }
             RelKind::Values | RelKind::Window(_) | RelKind::Join => false,
         }
@@ -469,6 +461,12 @@ impl<'a> Writer<'a> {
         // PostgreSQL's rule of a view has these two.
         taken.extend(["old", "new"].map(|name| (name.to_string(), 0)));
         query.rels.iter().map(|rel| unique(&mut taken, self.own_name(rel))).collect()
+    }
+
+    /// The alias of a relation behind its name, unless it goes by that. With a list of its columns it has an alias always.
+    fn alias(&mut self, rel: &Rel, alias: &str, name: &str, without_list: bool) -> bool {
+        let is_own = !rel.aliased && without_list && alias == name;
+        is_own || self.word(" ") && self.word(&quote_name(alias))
     }
 
     /// Calls of functions in FROM.
