@@ -137,7 +137,7 @@ impl<'a> Binder<'a, '_> {
         // Grouping needs no target of its own.
         query.targets.truncate(before);
         at.truncate(before);
-        let visible = target < before && super::visit::is_constant(&expr);
+        let visible = target < before && super::simplify::is_constant(&expr, self.cx);
         let own = |number: usize| query.grouped_constants.contains(&(target, number));
         let known = (0..query.group_by.len()).find(|&n| same(&query.group_by[n], &expr) && (!visible || own(n)));
         Ok(known.unwrap_or_else(|| {

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 
 use types::{Datum, oid};
 
-use super::equal::same;
 use super::raise::truth;
 use super::{BindContext, fold, visit};
 use crate::ir::{Expr, From, Query, Statement, Ty};
@@ -54,40 +53,29 @@ pub(super) fn alone(expr: &mut Expr, cx: &BindContext<'_>) {
     }
 }
 
+/// Whether an expression is a constant once it is simplified.
+pub(super) fn is_constant(expr: &Expr, cx: &BindContext<'_>) -> bool {
+    let mut expr = expr.clone();
+    alone(&mut expr, cx);
+    visit::is_constant(&expr)
+}
+
 struct Simplify<'a, 'c> {
     cx: &'a BindContext<'c>,
 }
 
 impl Simplify<'_, '_> {
     fn expr(&self, expr: &mut Expr) {
-        self.beside_keys(expr, &[]);
-    }
-
-    /// Simplifies an expression in which these grouping expressions are not constants, whatever their values.
-    fn beside_keys(&self, expr: &mut Expr, keys: &[Expr]) {
-        let key = keys.iter().find(|key| !matches!(key, Expr::Const(..)) && same(key, expr));
-        visit::children_mut(expr, &mut |child| self.beside_keys(child, keys), &mut |query| self.query(query));
+        visit::children_mut(expr, &mut |child| self.expr(child), &mut |query| self.query(query));
         node(expr);
         // Its arguments may be constants only now.
         if let Some(known) = fold::known(self.cx, expr) {
             *expr = known;
         }
-        if let Some(key) = key
-            && let Expr::Const(_, ty) = *expr
-        {
-            // The planner recognizes a grouping expression by its columns. ELSE keeps them and is never evaluated.
-            let branches = vec![(boolean(true), std::mem::replace(expr, Expr::Default))];
-            *expr = Expr::Case { simple: false, branches, otherwise: Some(Box::new(key.clone())), ty };
-        }
     }
 
     fn query(&self, value: &mut Query) {
-        // In a grouping set without it a grouping expression is NULL, so it must not become a constant in the select list.
-        let keys = if value.grouping_sets.is_empty() { Vec::new() } else { value.group_by.clone() };
-        // PostgreSQL does fold it in HAVING and in the direct arguments of ordered-set aggregates.
-        let direct = value.aggs.iter_mut().flat_map(|call| &mut call.direct);
-        direct.chain(&mut value.having).for_each(|expr| self.expr(expr));
-        visit::query_parts_mut(value, &mut |expr| self.beside_keys(expr, &keys), &mut |query| self.query(query));
+        visit::query_parts_mut(value, &mut |expr| self.expr(expr), &mut |query| self.query(query));
         conditions(value);
         drop_uncalled(value);
     }
