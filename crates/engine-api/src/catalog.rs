@@ -166,6 +166,10 @@ pub struct ViewDesc {
     pub search_path: Vec<Oid>,
     /// The relations that its text names.
     pub relations: Vec<ViewRelation>,
+    /// Whether `relations` has everything that the query reads. Earlier versions left out sequences, and the columns that only a
+    /// WITH query reads.
+    #[serde(default)]
+    pub lists_all: bool,
     /// Primary keys without which GROUP BY would not do.
     #[serde(default)]
     pub keys: Vec<Oid>,

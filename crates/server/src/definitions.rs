@@ -8,7 +8,7 @@ use engine::Shard;
 use engine_api::{CatalogObject, Durability, Engine as _, Step, TableLockMode, Txn, TxnOptions, WaitPolicy};
 use sql::definitions::convert;
 
-/// Converts what is still text, durably, and says what cannot be. What is converted already costs a look at the catalog.
+/// Converts what an earlier version has left, durably, and says what cannot be. What is converted already costs a look at the catalog.
 ///
 /// # Errors
 /// Those of a commit.
@@ -38,7 +38,7 @@ pub async fn convert_all(shard: &Shard) -> Result<()> {
     }
     commit(shard, &mut *txn).await?;
     if count > 0 {
-        tracing::info!("definitions of an earlier version: {count} have got references in the place of names");
+        tracing::info!("{count} definitions of an earlier version were converted");
     }
     Ok(())
 }

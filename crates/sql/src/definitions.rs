@@ -23,7 +23,8 @@ pub struct Unclear {
     pub why: String,
 }
 
-/// The objects of a catalog whose expressions were kept as text, with references in them; and those that stay as they are.
+/// The objects of a catalog whose expressions were kept as text, with references in them, and views that did not list all they read;
+/// and what stays as it is.
 pub fn convert(catalog: &Arc<Catalog>) -> (Vec<CatalogObject>, Vec<Unclear>) {
     make_types_known(catalog);
     let (mut converted, mut unclear) = (Vec::new(), Vec::new());
@@ -38,11 +39,26 @@ pub fn convert(catalog: &Arc<Catalog>) -> (Vec<CatalogObject>, Vec<Unclear>) {
                 Err(why) => unclear.push(Unclear { what: described(catalog, object, place), why }),
             }
         }
-        if new.expressions() != object.expressions() {
+        let listed = list_relations(catalog, &mut new);
+        if listed || new.expressions() != object.expressions() {
             converted.push(new);
         }
     }
     (converted, unclear)
+}
+
+/// Lists all that a view reads, if it does not yet. One that cannot be bound stays as it is: [`unclear`] tells of it.
+fn list_relations(catalog: &Arc<Catalog>, object: &mut CatalogObject) -> bool {
+    let CatalogObject::Table(desc) = &*object else { return false };
+    let Some(view) = desc.view.as_ref().filter(|view| !view.lists_all) else { return false };
+    let path = view.search_path.clone();
+    let Ok(relations) = under(catalog, object, path, |cx| crate::bind::bind_view_relations(desc, cx)) else {
+        return false;
+    };
+    if let CatalogObject::Table(TableDesc { view: Some(view), .. }) = object {
+        (view.relations, view.lists_all) = (relations, true);
+    }
+    true
 }
 
 /// The expressions of a catalog that refer to what is not there, or cannot be bound.

@@ -372,6 +372,14 @@ pub fn bind_stored_view(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<ir
     Ok(query)
 }
 
+/// The relations that a stored view reads, for one that does not list all.
+///
+/// # Errors
+/// As of binding its query.
+pub(crate) fn bind_view_relations(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Vec<engine_api::ViewRelation>> {
+    view::relations_of(desc, cx)
+}
+
 /// Why a view cannot be written through by INSERT, UPDATE (`insert into`, `update`) or DELETE (`delete from`), or the
 /// columns (attribute number - 1) of its table behind its own.
 pub fn bind_through_view(desc: &TableDesc, verb: &str, cx: &mut BindContext<'_>) -> Result<Vec<Option<usize>>> {

@@ -89,6 +89,29 @@ pub(super) fn define(select: &SelectStmt, sql: &str, cx: &mut BindContext<'_>) -
     Ok((query, view_of(cx.identity.search_path.clone(), seen, keys)))
 }
 
+/// The relations that the query of a stored view reads: those that are known, and what is not among them.
+///
+/// # Errors
+/// Why the query cannot be bound.
+pub(super) fn relations_of(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Vec<ViewRelation>> {
+    cx.keeps_calls = true;
+    let mut binder = Binder::new(cx, "");
+    binder.shows = true;
+    let ((query, found), _) = binder.inside_view(&Arc::new(desc.clone()), |inner, select| {
+        inner.seen = Some(Vec::new());
+        let query = inner.subquery(select, true)?.query;
+        Ok((query, inner.seen.take().unwrap_or_default()))
+    })?;
+    let mut relations = desc.view.as_ref().map(|view| view.relations.clone()).unwrap_or_default();
+    for one in found {
+        if !relations.iter().any(|known| known.name == one.name && known.schema == one.schema) {
+            relations.push(one);
+        }
+    }
+    note_used(&query, &mut relations);
+    Ok(relations)
+}
+
 /// Notes which columns of the relations it names a query uses.
 fn note_used(query: &Query, seen: &mut [ViewRelation]) {
     let mut used: Vec<(Oid, i16)> = Vec::new();
@@ -479,5 +502,5 @@ pub(super) fn stored_query(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result
 
 /// The view's own part of a descriptor.
 fn view_of(search_path: Vec<Oid>, relations: Vec<ViewRelation>, keys: Vec<Oid>) -> ViewDesc {
-    ViewDesc { query: "".into(), search_path, relations, keys, check_option: None, populated: false }
+    ViewDesc { query: "".into(), search_path, relations, lists_all: true, keys, check_option: None, populated: false }
 }
