@@ -341,16 +341,33 @@ pub struct BoundView {
     pub desc: engine_api::ViewDesc,
 }
 
-/// The collations of what a query gives: 0 for types that have none, nothing where it cannot be told.
+/// What is known of a query that is not run.
+#[derive(Debug)]
+pub struct Unrun {
+    /// Its columns.
+    pub columns: Vec<ResultColumn>,
+    /// Their collations: 0 for types that have none, nothing where it cannot be told.
+    pub collations: Vec<Option<u32>>,
+    /// The types of its parameters.
+    pub param_types: Vec<Oid>,
+}
+
+/// Binds a query that is not run. Views that it reads are not looked into.
 ///
 /// # Errors
 /// As of binding it; 42P21 for explicit collations that differ.
-pub fn output_collations(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<Vec<Option<u32>>> {
+pub fn bind_unrun(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<Unrun> {
     let Node::SelectStmt(select) = node else { return Err(Error::unsupported("this statement cannot be bound")) };
     // As it is written: a constant does not say what it was folded from.
     cx.keeps_calls = true;
-    let query = Binder::new(cx, sql).subquery(select, true)?.query;
-    crate::collation::of_output(&query, &cx.catalog, sql)
+    let mut binder = Binder::new(cx, sql);
+    binder.shows = true;
+    let query = binder.subquery(select, true)?.query;
+    let (columns, statement) = (select::result_columns(&query), ir::Statement::Select(Box::new(query)));
+    binder.check_params(&statement)?;
+    let ir::Statement::Select(query) = statement else { return Err(Error::internal("not a query")) };
+    let collations = crate::collation::of_output(&query, &cx.catalog, sql)?;
+    Ok(Unrun { columns, collations, param_types: cx.param_types.clone() })
 }
 
 /// Binds the query of a view that is being defined.

@@ -57,7 +57,10 @@ pub(crate) fn take_into(select: &mut SelectStmt) -> Option<Box<IntoClause>> {
 async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exists: bool) -> Result<String> {
     let name = into.rel.as_deref().ok_or_else(|| Error::internal("CREATE TABLE AS without a name"))?;
     let Source { node: query, text, arguments, executed } = source;
-    let bound = |cx: &mut Cx<'_>| cx.session.query_columns(&query, &text, &arguments, false);
+    let bound = |cx: &mut Cx<'_>| match into.skipData {
+        true => cx.session.bind_unrun(&query, &text, &arguments.types, false).map(|bound| bound.columns),
+        false => cx.session.query_columns(&query, &text, &arguments, false),
+    };
     let Some(columns) = cx.query_of_new(name, if_not_exists, bound)? else {
         return Ok("CREATE TABLE AS".to_string());
     };
@@ -65,7 +68,9 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exist
         super::temporary::may_create(cx)?;
     }
     // Who may not read gets to know that before anything is said about a permanent schema.
-    cx.session.query_columns(&query, &text, &arguments, !into.skipData)?;
+    if !into.skipData {
+        cx.session.query_columns(&query, &text, &arguments, true)?;
+    }
     let schema = cx.creation_schema(name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     if !cx.check_free(schema, relname, if_not_exists)? {
@@ -85,7 +90,11 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exist
     };
     let catalog = cx.catalog();
     let is_collated = columns.iter().any(|column| collation::of_type(&catalog, column.own.oid) != 0);
-    let collations = if is_collated { cx.session.output_collations(&query, &text, &arguments)? } else { Vec::new() };
+    let collations = if is_collated {
+        cx.session.bind_unrun(&query, &text, &arguments.types, false)?.collations
+    } else {
+        Vec::new()
+    };
     for (i, column) in columns.iter().enumerate() {
         let name = names.get(i).unwrap_or(&column.name);
         system_column::refuse_name(&table, name)?;

@@ -16,7 +16,11 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
     let into = stmt.into.as_deref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a name"))?;
     let name = into.rel.as_deref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a name"))?;
     let node = stmt.query.as_ref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a query"))?;
-    let bound = |cx: &mut Cx<'_>| cx.session.query_columns(node, cx.sql, &Arguments::default(), false);
+    let arguments = Arguments::default();
+    let bound = |cx: &mut Cx<'_>| match into.skipData {
+        true => cx.session.bind_unrun(node, cx.sql, &[], false).map(|bound| bound.columns),
+        false => cx.session.query_columns(node, cx.sql, &arguments, false),
+    };
     if cx.query_of_new(name, stmt.if_not_exists, bound)?.is_none() {
         return Ok("CREATE MATERIALIZED VIEW".to_string());
     }
@@ -24,7 +28,9 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
         return Err(Error::unsupported("materialized views cannot be unlogged"));
     }
     // Who may not read gets to know that before anything is said about the schema.
-    cx.session.query_columns(node, cx.sql, &Arguments::default(), !into.skipData)?;
+    if !into.skipData {
+        cx.session.query_columns(node, cx.sql, &arguments, true)?;
+    }
     let schema = cx.creation_schema(name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     if !cx.check_free(schema, relname, stmt.if_not_exists)? {

@@ -302,12 +302,13 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
     // Nor does it say where the collation stands.
     let collation = cx.collation(stmt.collClause.as_deref(), ty.oid).map_err(without_position)?;
     let (base, typmod) = (ty.oid, ty.typmod);
-    let (not_null, default, default_is_own, checks) = (false, None, true, Vec::new());
-    let default_of = None;
-    let mut domain = DomainDesc { base, typmod, not_null, default, default_is_own, default_of, checks, collation };
+    let (not_null, default, default_is_own, default_of) = (false, None, true, None);
+    let mut domain =
+        DomainDesc { base, typmod, not_null, default, default_is_own, default_of, checks: Vec::new(), collation };
+    let mut checks = Vec::new();
     let mut said = false;
     let mut nullable: Option<bool> = None;
-    for node in stmt.constraints.iter().flatten() {
+    for (at, node) in stmt.constraints.iter().flatten().enumerate() {
         let Node::Constraint(constraint) = node else { continue };
         let conflict = || Error::new(SqlState::SYNTAX_ERROR, "conflicting NULL/NOT NULL constraints");
         match constraint.contype {
@@ -321,10 +322,7 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
                 }
                 domain.default = Some(default_text(cx, constraint.location, ty, &relname)?);
             }
-            ConstrType::CONSTR_CHECK => {
-                let check = new_check(cx, &domain, (schema, &relname), constraint)?;
-                domain.checks.push(check);
-            }
+            ConstrType::CONSTR_CHECK => checks.push((at, constraint)),
             ConstrType::CONSTR_UNIQUE => {
                 return Err(Error::new(SqlState::SYNTAX_ERROR, "unique constraints not possible for domains"));
             }
@@ -348,8 +346,18 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
     }
     // As in PostgreSQL the type of arrays comes first.
     let (array, oid, owner) = (cx.allocate(), cx.allocate(), cx.owner());
-    let kind = TypeKind::Domain(domain);
-    let desc = TypeDesc { oid, array, schema, name: relname, owner, kind, comment: None };
+    let kind = TypeKind::Domain(domain.clone());
+    let mut desc = TypeDesc { oid, array, schema, name: relname, owner, kind, comment: None };
+    for (at, constraint) in checks {
+        // As in PostgreSQL a condition may speak of the domain unless it is the first that is said of it.
+        if at > 0 {
+            desc.kind = TypeKind::Domain(domain.clone());
+            cx.put(CatalogObject::Type(desc.clone())).await?;
+        }
+        let check = new_check(cx, &domain, (schema, &desc.name), constraint)?;
+        domain.checks.push(check);
+    }
+    desc.kind = TypeKind::Domain(domain);
     cx.put(CatalogObject::Type(desc)).await?;
     Ok("CREATE DOMAIN")
 }

@@ -75,7 +75,10 @@ pub(super) fn check_described(
 }
 
 fn bound_types(session: &mut Session, query: &Node, sql: &str, types: &[Oid]) -> Result<Vec<Oid>> {
-    Ok(session.bind_query(query, sql, types, 0, true)?.param_types)
+    match query {
+        Node::SelectStmt(_) => Ok(session.bind_unrun(query, sql, types, true)?.param_types),
+        _ => Ok(session.bind_query(query, sql, types, 0, true)?.param_types),
+    }
 }
 
 impl Session {

@@ -323,16 +323,19 @@ impl Session {
         self.with_binder(|cx| bind::bind_view(node, sql, cx))
     }
 
-    /// The collations of what a query gives ([`bind::output_collations`]).
-    pub(crate) fn output_collations(
+    /// Binds a query that is not run ([`bind::bind_unrun`]). `infer`: its parameters get types.
+    pub(crate) fn bind_unrun(
         &mut self,
         node: &rupg_sql::nodes::Node,
         sql: &str,
-        arguments: &Arguments,
-    ) -> Result<Vec<Option<u32>>> {
-        self.with_binder(|cx| {
-            cx.param_types.clone_from(&arguments.types);
-            bind::output_collations(node, sql, cx)
+        types: &[Oid],
+        infer: bool,
+    ) -> Result<bind::Unrun> {
+        base::work::caught(|| {
+            self.with_binder(|cx| {
+                (cx.param_types, cx.infer_params) = (types.to_vec(), infer);
+                bind::bind_unrun(node, sql, cx)
+            })
         })
     }
 

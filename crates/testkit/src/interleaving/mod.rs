@@ -64,7 +64,20 @@ impl Run {
     /// Whether two servers did the same, as far as the first is certain.
     pub fn agrees(&self, other: &Run) -> bool {
         let certain = |run: &Run| run.outcomes.iter().take(self.certain).cloned().collect::<Vec<_>>();
-        certain(self) == certain(other)
+        certain(self) == certain(other) || self.is_ahead(other)
+    }
+
+    /// Whether the other server is only sooner with a deadlock: this one waits for the holders of a row one after another, and finds the
+    /// deadlock with the second when the first has ended (COMPATIBILITY.md).
+    fn is_ahead(&self, other: &Run) -> bool {
+        let certain = || self.outcomes.iter().take(self.certain);
+        let mut pairs = certain().zip(&other.outcomes);
+        let Some((later, sooner)) = pairs.find(|(own, other)| own != other) else { return false };
+        let is_deadlock = |outcome: &Outcome| outcome.answer.as_ref().is_some_and(|answer| answer.contains("40P01"));
+        later.step == sooner.step
+            && later.answer.is_none()
+            && is_deadlock(sooner)
+            && certain().filter(|outcome| outcome.answer.is_some()).all(|outcome| other.outcomes.contains(outcome))
     }
 
     /// Whether nothing was left to chance.
