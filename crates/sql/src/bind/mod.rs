@@ -228,6 +228,8 @@ struct Binder<'a, 'c> {
     views: Vec<Oid>,
     /// The query is bound to be shown: views stay relations.
     shows: bool,
+    /// Views are relations: the query is not run.
+    keeps_views: bool,
     /// Rows whose fields have names that cannot be seen in them.
     named_rows: Vec<(Vec<Expr>, Vec<String>)>,
     /// Relations named so far, while a view is being defined.
@@ -266,6 +268,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             recursive_context: cte::RecursiveContext::Allowed,
             views: Vec::new(),
             shows: false,
+            keeps_views: false,
             named_rows: Vec::new(),
             seen: None,
             keys: None,
@@ -361,7 +364,7 @@ pub fn bind_unrun(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<Un
     // As it is written: a constant does not say what it was folded from.
     cx.keeps_calls = true;
     let mut binder = Binder::new(cx, sql);
-    binder.shows = true;
+    binder.keeps_views = true;
     let query = binder.subquery(select, true)?.query;
     let (columns, statement) = (select::result_columns(&query), ir::Statement::Select(Box::new(query)));
     binder.check_params(&statement)?;

@@ -424,7 +424,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             _ => return None,
         };
         self.note_relation(var, object);
-        if desc.kind == TableKind::View && !self.shows {
+        if desc.kind == TableKind::View && !self.shows && !self.keeps_views {
             return Some(Relation::View(Arc::new(desc.clone())));
         }
         let valid = self.cx.catalog.indexes(desc.oid).filter(|index| !index.invalid);

@@ -36,6 +36,7 @@ mod settings;
 mod sight;
 mod standard;
 mod statistics;
+mod time_zones;
 mod views;
 
 use base::{Oid, Result};

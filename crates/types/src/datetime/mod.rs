@@ -60,7 +60,7 @@ pub use parse::{parse_date, parse_time, parse_timestamp, parse_timestamptz, pars
 pub use trunc::{date_trunc_interval, date_trunc_timestamp, date_trunc_timestamptz, date_trunc_timestamptz_in};
 pub use write::{write_date, write_time, write_timestamp, write_timestamptz, write_timetz};
 pub(crate) use zone::posix_rules;
-pub use zone::{Zone, find_zone};
+pub use zone::{NamedOffset, Zone, find_zone, named_zones, zone_abbreviations};
 
 /// Microseconds of a second.
 pub const MICROS_PER_SEC: i64 = 1_000_000;

@@ -105,6 +105,11 @@ pub(crate) fn abbreviation(lower: &str) -> Option<Abbreviation> {
     find(ABBREVIATIONS, lower)
 }
 
+/// All abbreviations of zones, in lower case, in their order.
+pub(crate) fn abbreviations() -> impl Iterator<Item = &'static str> {
+    ABBREVIATIONS.iter().map(|(name, _)| *name)
+}
+
 const WORDS: &[(&str, Word)] = &[
     ("-infinity", Word::NegInfinity),
     ("ad", Word::Bc(false)),

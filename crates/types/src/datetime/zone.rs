@@ -132,6 +132,54 @@ pub(crate) fn zone_of_abbreviation(name: &str) -> Option<(Zone, bool)> {
     }
 }
 
+/// What a name of a zone, or an abbreviation, stands for at an instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedOffset {
+    /// The name, as it is written.
+    pub name: String,
+    /// The abbreviation that is used then.
+    pub abbreviation: String,
+    /// Seconds east.
+    pub east: i32,
+    /// Whether it is summer time.
+    pub is_summer: bool,
+}
+
+fn named_offset(name: &str, zone: &TimeZone, t: i64) -> NamedOffset {
+    let info = zone.to_offset_info(instant(t));
+    NamedOffset {
+        name: name.to_string(),
+        abbreviation: info.abbreviation().to_string(),
+        east: info.offset().seconds(),
+        is_summer: info.dst().is_dst(),
+    }
+}
+
+/// The zones that have a name, at an instant (microseconds since 2000).
+pub fn named_zones(t: i64) -> Vec<NamedOffset> {
+    let names = jiff::tz::db().available();
+    names.filter_map(|name| Some(named_offset(name.as_str(), &TimeZone::get(name.as_str()).ok()?, t))).collect()
+}
+
+/// The abbreviations of zones, at an instant (microseconds since 2000).
+pub fn zone_abbreviations(t: i64) -> Vec<NamedOffset> {
+    let offset = |name: &'static str| {
+        let shown = name.to_ascii_uppercase();
+        Some(match abbreviation(name)? {
+            Abbreviation::Fixed(east, is_summer) => {
+                NamedOffset { name: shown.clone(), abbreviation: shown, east, is_summer }
+            }
+            Abbreviation::Zone(iana) => {
+                let zone = TimeZone::get(iana).ok()?;
+                let now = named_offset(&shown, &zone, t);
+                let east = west_of_abbreviation(&zone, name, t).map_or(now.east, |west| -west);
+                NamedOffset { east, ..now }
+            }
+        })
+    };
+    super::tokens::abbreviations().filter_map(offset).collect()
+}
+
 /// Longest name of a zone, as in PostgreSQL.
 const NAME_MAX: usize = 255;
 

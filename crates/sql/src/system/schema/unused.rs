@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, empty, extensions, grants, login_rules, operator_classes};
+use crate::system::{SystemRelation, empty, extensions, grants, login_rules, operator_classes, time_zones};
 
 /// In the order of their names.
 #[rustfmt::skip]
@@ -252,7 +252,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         columns: &[
             ("abbrev", TEXT), ("utc_offset", INTERVAL), ("is_dst", BOOL),
         ],
-        rows: empty,
+        rows: time_zones::abbreviations,
     },
     SystemRelation {
         oid: Oid(12126),
@@ -261,7 +261,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         columns: &[
             ("name", TEXT), ("abbrev", TEXT), ("utc_offset", INTERVAL), ("is_dst", BOOL),
         ],
-        rows: empty,
+        rows: time_zones::names,
     },
     SystemRelation {
         oid: Oid(3603),
