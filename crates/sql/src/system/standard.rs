@@ -8,10 +8,44 @@ use super::relations::tables_of;
 use super::sight::Sight;
 use super::views::name_of;
 use super::{Rows, SystemRelation, row, text};
+use crate::collation::COLLATIONS;
 use crate::functions::EvalContext;
 
 pub(super) fn catalog_name(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(vec![row(rel, vec![("catalog_name", text(&cx.identity().database))])])
+}
+
+/// The character set of a database, which is UTF-8.
+const CHARACTER_SET: &str = "UTF8";
+
+/// None of the collations has the locale of a database, so that its default collation has no name here.
+pub(super) fn character_sets(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let columns = vec![
+        ("character_set_name", text(CHARACTER_SET)),
+        ("character_repertoire", text("UCS")),
+        ("form_of_use", text(CHARACTER_SET)),
+        ("default_collate_catalog", text(&cx.identity().database)),
+    ];
+    Ok(vec![row(rel, columns)])
+}
+
+pub(super) fn collations(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let of = |name: &str| row(rel, [collation_name(name, cx), vec![("pad_attribute", text("NO PAD"))]].concat());
+    Ok(COLLATIONS.iter().map(|collation| of(collation.name)).collect())
+}
+
+pub(super) fn collation_character_set_applicability(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let of =
+        |name: &str| row(rel, [collation_name(name, cx), vec![("character_set_name", text(CHARACTER_SET))]].concat());
+    Ok(COLLATIONS.iter().map(|collation| of(collation.name)).collect())
+}
+
+fn collation_name(name: &str, cx: &dyn EvalContext) -> Vec<(&'static str, Datum)> {
+    vec![
+        ("collation_catalog", text(&cx.identity().database)),
+        ("collation_schema", text("pg_catalog")),
+        ("collation_name", text(name)),
+    ]
 }
 
 /// Roles whose rights the current user has.

@@ -106,7 +106,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("character_repertoire", NAME), ("form_of_use", NAME), ("default_collate_catalog", NAME),
             ("default_collate_schema", NAME), ("default_collate_name", NAME),
         ],
-        rows: empty,
+        rows: standard::character_sets,
     },
     SystemRelation {
         oid: Oid(13255),
@@ -126,7 +126,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("collation_catalog", NAME), ("collation_schema", NAME), ("collation_name", NAME),
             ("character_set_catalog", NAME), ("character_set_schema", NAME), ("character_set_name", NAME),
         ],
-        rows: empty,
+        rows: standard::collation_character_set_applicability,
     },
     SystemRelation {
         oid: Oid(13265),
@@ -136,7 +136,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("collation_catalog", NAME), ("collation_schema", NAME), ("collation_name", NAME),
             ("pad_attribute", VARCHAR),
         ],
-        rows: empty,
+        rows: standard::collations,
     },
     SystemRelation {
         oid: Oid(13275),
