@@ -32,7 +32,6 @@ pub(super) async fn add_constraints(cx: &mut Cx<'_>, table: Oid, pending: Vec<Pe
     let mut pending = pending;
     pending.sort_by_key(rank);
     if fresh {
-        one_primary_key(cx, table, &pending)?;
         pending = without_repeated_keys(cx, table, pending);
     }
     for p in pending {
@@ -50,14 +49,12 @@ pub(super) async fn add_constraints(cx: &mut Cx<'_>, table: Oid, pending: Vec<Pe
 }
 
 /// A second primary key is refused before anything is made.
-fn one_primary_key(cx: &mut Cx<'_>, table: Oid, pending: &[Pending]) -> Result<()> {
+pub(super) fn one_primary_key(cx: &Cx<'_>, table: &str, pending: &[Pending]) -> Result<()> {
     let mut primary = pending.iter().filter(|p| p.definition.contype == ConstrType::CONSTR_PRIMARY);
     // As they are written: those of columns come with the columns.
     let second = primary.nth(1).map(|second| second.definition.location);
     let Some(location) = second else { return Ok(()) };
-    let catalog = cx.catalog();
-    let name = catalog.table(table).map_or("", |table| &table.name);
-    Err(second_primary_key(name).at_byte(cx.sql, location))
+    Err(second_primary_key(table).at_byte(cx.sql, location))
 }
 
 /// 42P16: a table has one primary key.

@@ -31,6 +31,14 @@ pub(super) struct NewColumn {
     pub constraints: Vec<Constraint>,
 }
 
+impl NewColumn {
+    /// Where an error of one of its constraints stands: nowhere if it contradicts what `serial` says.
+    fn at(&self, constraint: &Constraint) -> i32 {
+        let is_serial = self.serial.is_some() && self.desc.identity.is_none();
+        if is_serial { -1 } else { constraint.location }
+    }
+}
+
 pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&'static str> {
     refuse_unsupported(stmt)?;
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("CREATE TABLE without a name"))?;
@@ -78,6 +86,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
             _ => return Err(Error::unsupported("this element of CREATE TABLE is not supported")),
         }
     }
+    super::constraint::one_primary_key(cx, &table.name, &pending)?;
     cx.check_free(schema, &table.name, false)?;
     cx.refuse_in_system_schema(schema, name)?;
     if table.columns.len() > COLUMNS_MAX {
@@ -220,7 +229,8 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
             _ => false,
         };
         if conflict {
-            return Err(conflicting_null(&column.desc.name, &table.name).at_byte(cx.sql, constraint.location));
+            let at = column.at(constraint);
+            return Err(conflicting_null(&column.desc.name, &table.name).at_byte(cx.sql, at));
         }
         column_constraint(cx, table, &mut column, constraint, fresh)?;
     }
@@ -258,7 +268,7 @@ fn column_constraint(
                 return Err(both(cx, table, column, constraint, "default and generation expression"));
             }
             if column.serial.is_some() || column.desc.default.is_some() {
-                let at = if column.serial.is_some() { -1 } else { constraint.location };
+                let at = column.at(constraint);
                 return Err(Error::new(
                     SqlState::SYNTAX_ERROR,
                     format!(
@@ -286,6 +296,9 @@ fn column_constraint(
         K::CONSTR_GENERATED => {
             let text = parenthesised_after(cx.sql, constraint.location, "as")
                 .ok_or_else(|| Error::internal("a generated column without its text"))?;
+            if column.desc.identity.is_some() {
+                return Err(both(cx, table, column, constraint, "identity and generation expression"));
+            }
             if column.desc.default.is_some() || column.serial.is_some() {
                 return Err(both(cx, table, column, constraint, "default and generation expression"));
             }
@@ -309,7 +322,7 @@ fn column_constraint(
 fn both(cx: &Cx<'_>, table: &TableDesc, column: &NewColumn, constraint: &Constraint, what: &str) -> Error {
     let name = &column.desc.name;
     let message = format!("both {what} specified for column \"{name}\" of table \"{}\"", table.name);
-    Error::new(SqlState::SYNTAX_ERROR, message).at_byte(cx.sql, constraint.location)
+    Error::new(SqlState::SYNTAX_ERROR, message).at_byte(cx.sql, column.at(constraint))
 }
 
 fn identity(cx: &Cx<'_>, table: &TableDesc, column: &mut NewColumn, constraint: &Constraint) -> Result<()> {

@@ -250,6 +250,7 @@ impl Cx<'_> {
     async fn write(&mut self, object: CatalogObject) -> Result<()> {
         // The definitions that a transaction has changed are kept until its end: with them as with values, who fills the memory is refused.
         ::types::room::ask(::types::room::LARGE)?;
+        self.session.forget_rights();
         loop {
             match self.txn().put_object(object.clone())? {
                 Step::Ready(()) => return Ok(()),
@@ -274,6 +275,7 @@ impl Cx<'_> {
     /// Drops one object, and its access list.
     pub fn drop_one(&mut self, oid: Oid) -> Result<()> {
         let list = self.catalog().privileges(oid).map(|list| list.oid);
+        self.session.forget_rights();
         if let Some(list) = list {
             self.txn().drop_object(list)?;
         }

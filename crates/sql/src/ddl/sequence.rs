@@ -1,7 +1,7 @@
 //! CREATE SEQUENCE, ALTER SEQUENCE.
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{CatalogObject, SequenceDesc, SequenceState, TableLockMode};
+use engine_api::{CatalogObject, SequenceDesc, SequenceState, TableKind, TableLockMode};
 use rupg_sql::nodes::{AlterSeqStmt, CreateSeqStmt, DefElem, Node};
 use types::oid;
 
@@ -235,7 +235,7 @@ fn set_type(desc: &mut SequenceDesc, option: &DefElem, sql: &str) -> Result<()> 
     Ok(())
 }
 
-/// The column that a sequence is to belong to: of a table of the same owner in the same schema.
+/// The column that a sequence is to belong to: of a table or view of the same owner in the same schema.
 fn owner_column(cx: &mut Cx<'_>, desc: &SequenceDesc, option: &DefElem) -> Result<Option<(Oid, i16)>> {
     let Some(Node::List(list)) = &option.arg else { return Ok(None) };
     let mut names = strings(list);
@@ -253,7 +253,19 @@ fn owner_column(cx: &mut Cx<'_>, desc: &SequenceDesc, option: &DefElem) -> Resul
         location: -1,
         ..Default::default()
     };
-    let table = cx.table_named(&range)?;
+    let kinds = match cx.find_relation(&range)?.as_deref() {
+        Some(CatalogObject::Table(table)) if table.kind == TableKind::MaterializedView => Some("materialized views"),
+        Some(CatalogObject::Sequence(_)) => Some("sequences"),
+        Some(CatalogObject::Index(_)) => Some("indexes"),
+        _ => None,
+    };
+    if let Some(kinds) = kinds {
+        let message =
+            format!("sequence cannot be owned by relation \"{}\"", range.relname.as_deref().unwrap_or_default());
+        let detail = format!("This operation is not supported for {kinds}.");
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message).detail(detail));
+    }
+    let table = cx.relation_named(&range)?;
     let apart = |what: &str| {
         let message = format!("sequence must {what} as table it is linked to");
         Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))

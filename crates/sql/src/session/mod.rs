@@ -313,6 +313,8 @@ struct Binding {
     hash: u64,
     generation: u64,
     catalog_version: u64,
+    /// It was made of definitions of the open transaction: the catalog's version does not tell when they are taken back.
+    of_own: bool,
 }
 
 impl Session {
@@ -547,11 +549,13 @@ impl Session {
         if let Some(binding) = &self.binding
             && binding.generation == generation
             && binding.catalog_version == catalog.version
+            && !binding.of_own
             && !self.has_own_ddl()
         {
             return;
         }
         self.shared.idle.renew(catalog.version);
+        self.environment.sequence_rights.set(None);
         self.environment.adopt_identity(catalog);
         let search_path = self.resolve_search_path(catalog);
         let key = {
@@ -574,7 +578,8 @@ impl Session {
             }
         };
         let hash = key.hash64();
-        self.binding = Some(Binding { key: Arc::new(key), hash, generation, catalog_version: catalog.version });
+        let (catalog_version, of_own) = (catalog.version, self.has_own_ddl());
+        self.binding = Some(Binding { key: Arc::new(key), hash, generation, catalog_version, of_own });
     }
 
     fn has_own_ddl(&self) -> bool {

@@ -437,8 +437,9 @@ impl Session {
             return true;
         }
         let generation = self.environment.settings.borrow().binding_generation;
-        let is_bound_so =
-            |binding: &super::Binding| binding.generation == generation && binding.hash == statement.binding;
+        let is_bound_so = |binding: &super::Binding| {
+            binding.generation == generation && binding.hash == statement.binding && !binding.of_own
+        };
         if !self.binding.as_ref().is_some_and(is_bound_so)
             || !statement.is_for(self.who().role)
             || statement.is_outdated(self.shared.statistics())

@@ -252,6 +252,12 @@ impl Session {
         self.environment.who()
     }
 
+    /// Whoever may use which sequence is to be looked up anew: the transaction changes definitions, which the catalog's version does not
+    /// tell.
+    pub(crate) fn forget_rights(&self) {
+        self.environment.sequence_rights.set(None);
+    }
+
     /// Whether the current role bypasses checks.
     pub(crate) fn is_superuser(&self) -> bool {
         self.environment.identity.borrow().superuser
@@ -296,7 +302,7 @@ impl Session {
     pub(super) fn follow_settings(&mut self) {
         let generation = self.environment.settings.borrow().binding_generation;
         // Without a binding it is not known whether the settings are followed.
-        if self.binding.as_ref().is_none_or(|binding| binding.generation != generation) {
+        if self.binding.as_ref().is_none_or(|binding| binding.generation != generation || binding.of_own) {
             let catalog = self.catalog();
             self.refresh_binding(&catalog);
         }
