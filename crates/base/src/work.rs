@@ -10,8 +10,9 @@
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::task::Waker;
+use std::task::{Context, Waker};
 
 use crate::{Error, Result, watch};
 
@@ -127,6 +128,26 @@ fn sent<T: Send + 'static, E>(
             }
         });
     }
+}
+
+/// Waits for a future without holding the thread, if what runs can leave it. Answers whether it could.
+///
+/// # Errors
+/// Why the statement should stop.
+pub fn wait_for(future: impl Future<Output = ()>) -> Result<bool> {
+    let Some(host) = HOST.get().filter(|host| CLOSED.get() == 0 && (host.can_leave)()) else { return Ok(false) };
+    let mut future = pin!(future);
+    let mut is_over = false;
+    while !is_over {
+        look(0)?;
+        (host.wait)(&mut |waker| {
+            is_over = future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
+            if is_over {
+                waker.wake();
+            }
+        });
+    }
+    Ok(true)
 }
 
 /// Drops a large value on another thread, if the calling one has others to serve.

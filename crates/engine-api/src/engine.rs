@@ -56,32 +56,30 @@ pub trait Engine: Send + Sync + 'static {
     /// Advances a sequence and returns the new value, with its gate as [`Engine::sequence_gate`] says it; not undone by rollback.
     /// The log runs ahead of the values handed out (record kind Sequence).
     ///
-    /// Never waits for log space that is being prepared: some is kept aside for sequences.
+    /// Some log space is kept aside for sequences; a wait is for more that is being prepared.
     ///
     /// # Errors
     /// 2200H at the limit of a sequence that does not cycle; 53100 if the log's disk is full.
-    fn sequence_draw(&self, sequence: &SequenceDesc) -> Result<(i64, Lsn)>;
-
-    /// The same, without the gate.
-    ///
-    /// # Errors
-    /// As [`Engine::sequence_draw`].
-    fn sequence_next(&self, sequence: &SequenceDesc) -> Result<i64> {
-        self.sequence_draw(sequence).map(|(value, _)| value)
-    }
+    fn sequence_draw(&self, sequence: &SequenceDesc) -> Result<Step<(i64, Lsn)>>;
 
     /// The log position that covers every value of a sequence handed out so far, `setval` included: a reply that shows a
-    /// value, or rests on one, raises its gate ([`Txn::raise_gate`]) to this after [`Engine::sequence_next`] or
+    /// value, or rests on one, raises its gate ([`Txn::raise_gate`]) to this after [`Engine::sequence_draw`] or
     /// [`Engine::sequence_set`]. Otherwise a value that was shown and that no durable commit uses can come again after a
     /// crash. `Lsn(0)`: nothing to wait for. Cheap.
     fn sequence_gate(&self, sequence: &SequenceDesc) -> Lsn;
 
-    /// Sets a sequence, as `setval` does.
-    fn sequence_set(&self, sequence: &SequenceDesc, state: SequenceState) -> Result<()>;
+    /// Sets a sequence, as `setval` does. A wait is for log space.
+    ///
+    /// # Errors
+    /// 53100 if the log's disk is full.
+    fn sequence_set(&self, sequence: &SequenceDesc, state: SequenceState) -> Result<Step<()>>;
 
     /// Sets what a restart brings: the state of a definition that was put with a new one ([`SequenceDesc::state`]). Others
-    /// go on in the state before until that definition is committed.
-    fn sequence_restart(&self, sequence: &SequenceDesc, state: SequenceState) -> Result<()>;
+    /// go on in the state before until that definition is committed. A wait is for log space.
+    ///
+    /// # Errors
+    /// 53100 if the log's disk is full.
+    fn sequence_restart(&self, sequence: &SequenceDesc, state: SequenceState) -> Result<Step<()>>;
 
     /// The state of a sequence, as `SELECT last_value, is_called` shows it.
     fn sequence_get(&self, sequence: &SequenceDesc) -> Result<SequenceState>;

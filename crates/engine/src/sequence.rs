@@ -1,15 +1,17 @@
 //! Sequences: values are handed out from memory, the log runs ahead of them.
 //!
 //! Responsible for: the next value, its record in the log, the position that replies about it wait for.
-//! Not responsible for: waiting; the caller raises its gate (rule R1).
+//! Not responsible for: waiting for space in the log, which is the caller's, who also raises its gate (rule R1).
 //! A state is kept under an OID of its own ([`SequenceDesc::state_id`]): that of a restart stands beside the one before until
 //! the restart is committed. Values are asked for by a definition, which may be older than the last restart.
 //!
 //! Invariant: each value handed out lies within the last state logged. After a crash the sequence goes on behind the last
 //! state that is durable, so a value that was shown does not come again if the reply that showed it waited for its record.
 
+use std::sync::Arc;
+
 use base::{Error, Lsn, Oid, Result, SqlState, TxnId};
-use engine_api::{SequenceDesc, SequenceState};
+use engine_api::{SequenceDesc, SequenceState, Step, Wait, WaitCell};
 use parking_lot::Mutex;
 use redo::{RecordKind, Reservation, Reserve};
 use rustc_hash::FxHashMap;
@@ -22,7 +24,7 @@ const AHEAD: i64 = 32;
 const AHEAD_SHORT: i64 = 1024;
 const DOUBLINGS: usize = 12;
 
-/// Records whose space is kept aside, so that no value waits while the next segment is being prepared.
+/// Records whose space is kept aside, so that values seldom wait while the next segment is being prepared.
 const SPARE_RECORDS: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +129,7 @@ impl Sequences {
     }
 
     /// The next value.
-    pub fn next(&self, inner: &Inner, desc: &SequenceDesc) -> Result<(i64, Lsn)> {
+    pub fn next(&self, inner: &Inner, desc: &SequenceDesc) -> Result<Step<(i64, Lsn)>> {
         let mut guard = self.0.lock();
         let State { sequences, spare } = &mut *guard;
         let id = current(sequences, inner, desc);
@@ -135,7 +137,10 @@ impl Sequences {
         let value = advance(desc, sequence.state, 1)?;
         let state = SequenceState { last_value: value, is_called: true };
         if sequence.logged == 0 {
-            let (room, is_short) = room(inner, spare)?;
+            let (room, is_short) = match room(inner, spare)? {
+                Step::Ready(found) => found,
+                Step::Wait(wait) => return Ok(Step::Wait(wait)),
+            };
             let short = AHEAD_SHORT << (SPARE_RECORDS - spare.len().min(SPARE_RECORDS)).min(DOUBLINGS);
             let wanted = if is_short { &[short, AHEAD_SHORT, AHEAD][..] } else { &[AHEAD] };
             // Near the end there are fewer values than the log would run ahead: then it keeps up value by value.
@@ -153,26 +158,19 @@ impl Sequences {
         sequence.state = state;
         let gate = sequence.gate;
         drop(guard);
-        Ok((value, not_durable(inner, gate)))
+        Ok(Step::Ready((value, not_durable(inner, gate))))
     }
 
     /// Sets the state.
-    pub fn set(&self, inner: &Inner, desc: &SequenceDesc, state: SequenceState) -> Result<()> {
+    pub fn set(&self, inner: &Inner, desc: &SequenceDesc, state: SequenceState) -> Result<Step<()>> {
         let mut all = self.0.lock();
         let id = current(&all.sequences, inner, desc);
-        let (room, _) = room(inner, &mut all.spare)?;
-        let gate = append(inner, room, id, state);
-        all.sequences.insert(id, Sequence::recorded(desc.oid, state, gate));
-        Ok(())
+        put(inner, &mut all, id, desc.oid, state)
     }
 
     /// Sets the state that a restart will bring, before any definition speaks of it.
-    pub fn set_ahead(&self, inner: &Inner, desc: &SequenceDesc, state: SequenceState) -> Result<()> {
-        let mut all = self.0.lock();
-        let (room, _) = room(inner, &mut all.spare)?;
-        let gate = append(inner, room, desc.state_id(), state);
-        all.sequences.insert(desc.state_id(), Sequence::recorded(desc.oid, state, gate));
-        Ok(())
+    pub fn set_ahead(&self, inner: &Inner, desc: &SequenceDesc, state: SequenceState) -> Result<Step<()>> {
+        put(inner, &mut self.0.lock(), desc.state_id(), desc.oid, state)
     }
 
     /// The sequence or its restart was never committed.
@@ -222,18 +220,36 @@ fn current(sequences: &FxHashMap<Oid, Sequence>, inner: &Inner, desc: &SequenceD
     inner.catalog.get().sequence(desc.oid).map_or(id, SequenceDesc::state_id)
 }
 
+/// Logs and keeps a state that was set.
+fn put(inner: &Inner, all: &mut State, id: Oid, of: Oid, state: SequenceState) -> Result<Step<()>> {
+    let (room, _) = match room(inner, &mut all.spare)? {
+        Step::Ready(found) => found,
+        Step::Wait(wait) => return Ok(Step::Wait(wait)),
+    };
+    let gate = append(inner, room, id, state);
+    all.sequences.insert(id, Sequence::recorded(of, state, gate));
+    Ok(Step::Ready(()))
+}
+
 /// Space for one record, and whether the log is short of it. What is kept aside is filled up when there is plenty.
-fn room(inner: &Inner, spare: &mut Vec<Reservation>) -> Result<(Reservation, bool)> {
-    let ask = || inner.log.reserve(RECORD, || Box::new(|| {}));
+fn room(inner: &Inner, spare: &mut Vec<Reservation>) -> Result<Step<(Reservation, bool)>> {
+    let cell = WaitCell::new();
+    let ask = || {
+        let waking = Arc::clone(&cell);
+        inner.log.reserve(RECORD, || Box::new(move || waking.wake()))
+    };
     match ask() {
         Reserve::Ready(room) => {
             while spare.len() < SPARE_RECORDS {
                 let Reserve::Ready(more) = ask() else { break };
                 spare.push(more);
             }
-            Ok((room, false))
+            Ok(Step::Ready((room, false)))
         }
-        Reserve::Later => spare.pop().map(|room| (room, true)).ok_or_else(crate::commit::disk_full),
+        Reserve::Later => match spare.pop() {
+            Some(room) => Ok(Step::Ready((room, true))),
+            None => Ok(Step::Wait(Wait::for_space(&cell))),
+        },
         Reserve::Full => Err(crate::commit::disk_full()),
     }
 }

@@ -278,7 +278,7 @@ impl Engine for Shard {
         Oid(self.0.next_oid.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn sequence_draw(&self, sequence: &SequenceDesc) -> Result<(i64, Lsn)> {
+    fn sequence_draw(&self, sequence: &SequenceDesc) -> Result<Step<(i64, Lsn)>> {
         self.0.sequences.next(&self.0, sequence)
     }
 
@@ -294,11 +294,11 @@ impl Engine for Shard {
         self.0.images.done(number)
     }
 
-    fn sequence_set(&self, sequence: &SequenceDesc, state: SequenceState) -> Result<()> {
+    fn sequence_set(&self, sequence: &SequenceDesc, state: SequenceState) -> Result<Step<()>> {
         self.0.sequences.set(&self.0, sequence, state)
     }
 
-    fn sequence_restart(&self, sequence: &SequenceDesc, state: SequenceState) -> Result<()> {
+    fn sequence_restart(&self, sequence: &SequenceDesc, state: SequenceState) -> Result<Step<()>> {
         self.0.sequences.set_ahead(&self.0, sequence, state)
     }
 

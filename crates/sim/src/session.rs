@@ -806,7 +806,10 @@ impl Session {
     }
 
     fn next_value(&mut self, common: &mut Common<'_>) -> Result<Went, Stop> {
-        let value = common.shard.sequence_next(&crate::schema::sequence())?;
+        let value = match common.shard.sequence_draw(&crate::schema::sequence())? {
+            Step::Ready((value, _)) => value,
+            Step::Wait(wait) => return Ok(Went::Wait(wait)),
+        };
         if value <= common.notes.last_value || value <= common.notes.shown_value {
             let Notes { last_value, shown_value, .. } = &common.notes;
             return Err(format!("value {value} after {last_value}, and {shown_value} was shown").into());

@@ -10,5 +10,6 @@ mod recovery {
     mod ends;
     mod fixtures;
     mod prepared_definitions;
+    mod sequences;
     mod start;
 }

@@ -370,7 +370,7 @@ fn definitions_and_sequences_are_in_the_image() {
     ready(txn.put_object(CatalogObject::Sequence(sequence.clone())));
     commit(&shard, txn);
     for _ in 0..40 {
-        shard.sequence_next(&sequence).expect("it has values");
+        next_value(&shard, &sequence).expect("it has values");
     }
     let last = shard.allocate_oid();
     checkpoint(&shard);
@@ -387,7 +387,7 @@ fn definitions_and_sequences_are_in_the_image() {
     drop(shard);
     let shard = open(&disk);
     assert!(shard.catalog().table(ACCOUNTS).is_none());
-    assert!(shard.sequence_next(&sequence).expect("it has values") > 40);
+    assert!(next_value(&shard, &sequence).expect("it has values") > 40);
     assert!(shard.allocate_oid() >= last);
     // Schemas, roles and what else is there from the start are there once.
     let count = shard.catalog().objects().count();

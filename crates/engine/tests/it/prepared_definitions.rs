@@ -30,7 +30,7 @@ fn make(shard: &Shard) -> Box<dyn Txn> {
     ready(txn.put_object(by_balance(true)));
     ready(txn.put_object(CatalogObject::Table(TableDesc { oid: COPIES, name: "copies".to_string(), ..accounts() })));
     ready(txn.put_object(CatalogObject::Sequence(numbers())));
-    assert_eq!(shard.sequence_next(&numbers()).unwrap(), 5);
+    assert_eq!(next_value(shard, &numbers()).unwrap(), 5);
     // Rows of storage that is given up again.
     for id in 0..10 {
         let table = txn.open_table(COPIES).unwrap();
@@ -81,7 +81,7 @@ fn is_ended(shard: &Shard, commits: bool) {
     let error = insert(&mut *txn, 20, 104).unwrap_err();
     assert_eq!(error.code(), SqlState::UNIQUE_VIOLATION);
     txn.rollback();
-    assert!(shard.sequence_next(&numbers()).unwrap() > 5);
+    assert!(next_value(shard, &numbers()).unwrap() > 5);
 }
 
 /// Where it may be when the process ends.

@@ -179,3 +179,22 @@ pub fn bank(disk: &SimDisk, accounts: i32) -> Shard {
     commit(&shard, txn);
     shard
 }
+
+/// What the engine answers once there is space in the log.
+pub fn with_space<T>(mut ask: impl FnMut() -> base::Result<Step<T>>) -> base::Result<T> {
+    loop {
+        match ask()? {
+            Step::Ready(answer) => return Ok(answer),
+            Step::Wait(wait) => {
+                while !wait.is_over() {
+                    std::thread::yield_now();
+                }
+            }
+        }
+    }
+}
+
+/// The next value of a sequence.
+pub fn next_value(shard: &Shard, sequence: &SequenceDesc) -> base::Result<i64> {
+    with_space(|| shard.sequence_draw(sequence)).map(|(value, _)| value)
+}

@@ -178,14 +178,14 @@ fn sequences_never_hand_a_value_out_twice() {
     let sequence = SequenceDesc::new(Oid(20002), oids::SCHEMA_PUBLIC, "s", oids::ROLE_POSTGRES, oid::INT8, 40);
     let mut txn = begin(&shard, Isolation::ReadCommitted);
     ready(txn.put_object(CatalogObject::Sequence(sequence.clone())));
-    assert_eq!(shard.sequence_next(&sequence).unwrap(), 1, "usable before its transaction commits");
+    assert_eq!(next_value(&shard, &sequence).unwrap(), 1, "usable before its transaction commits");
     commit(&shard, txn);
-    assert_eq!(shard.sequence_next(&sequence).unwrap(), 2);
+    assert_eq!(next_value(&shard, &sequence).unwrap(), 2);
     drop(shard);
     let shard = open(&disk);
-    let next = shard.sequence_next(&sequence).unwrap();
+    let next = next_value(&shard, &sequence).unwrap();
     assert!(next > 2, "{next}");
-    let error = (0..40).find_map(|_| shard.sequence_next(&sequence).err()).expect("it ends");
+    let error = (0..40).find_map(|_| next_value(&shard, &sequence).err()).expect("it ends");
     assert_eq!(error.code(), SqlState::SEQUENCE_GENERATOR_LIMIT_EXCEEDED);
     assert_eq!(error.fields().message, "nextval: reached maximum value of sequence \"s\" (40)");
 }

@@ -1,7 +1,7 @@
 //! CREATE SEQUENCE, ALTER SEQUENCE.
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{CatalogObject, SequenceDesc, SequenceState, TableKind, TableLockMode};
+use engine_api::{CatalogObject, SequenceDesc, SequenceState, Step, TableKind, TableLockMode};
 use rupg_sql::nodes::{AlterSeqStmt, CreateSeqStmt, DefElem, Node};
 use types::oid;
 
@@ -79,11 +79,13 @@ pub(super) async fn put_altered(cx: &mut Cx<'_>, mut desc: SequenceDesc, restart
         desc.state = Some(cx.allocate());
     }
     cx.put(CatalogObject::Sequence(desc.clone())).await?;
-    match restart {
-        Some(value) => {
-            cx.session.engine().sequence_restart(&desc, SequenceState { last_value: value, is_called: false })
+    let Some(value) = restart else { return Ok(()) };
+    let state = SequenceState { last_value: value, is_called: false };
+    loop {
+        match cx.session.engine().sequence_restart(&desc, state)? {
+            Step::Ready(()) => return Ok(()),
+            Step::Wait(wait) => cx.session.wait_in_transaction(wait).await?,
         }
-        None => Ok(()),
     }
 }
 

@@ -3,9 +3,11 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::{Arc, Weak};
 
-use base::work::Stop;
+use base::work::{self, Stop};
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
-use engine_api::{AdvisoryKey, Catalog, Engine, LockRow, PreparedTransaction, Privileges, SequenceDesc, SequenceState};
+use engine_api::{
+    AdvisoryKey, Catalog, Engine, LockRow, PreparedTransaction, Privileges, SequenceDesc, SequenceState, Step,
+};
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
@@ -171,6 +173,21 @@ pub struct StatementContext<'a> {
     catalog: OnceCell<Arc<Catalog>>,
 }
 
+/// What the engine answers once there is space in the log.
+fn with_log_space<T>(ask: impl Fn() -> Result<Step<T>>) -> Result<T> {
+    loop {
+        match ask()? {
+            Step::Ready(answer) => return Ok(answer),
+            Step::Wait(wait) => {
+                if !work::wait_for(wait)? {
+                    let message = "could not write to the log: its next segment is being prepared";
+                    return Err(Error::new(SqlState::DISK_FULL, message));
+                }
+            }
+        }
+    }
+}
+
 impl<'a> StatementContext<'a> {
     /// The context of a statement that starts now.
     pub fn new(environment: &'a Environment, catalog: Arc<Catalog>) -> StatementContext<'a> {
@@ -233,7 +250,7 @@ impl<'a> StatementContext<'a> {
     /// The next value, which the session remembers.
     fn draw(&self, desc: &SequenceDesc) -> Result<i64> {
         self.check_may_write(desc.oid, "nextval()")?;
-        let (value, gate) = self.environment.engine.sequence_draw(desc)?;
+        let (value, gate) = with_log_space(|| self.environment.engine.sequence_draw(desc))?;
         self.environment.sequence_gate.set(self.environment.sequence_gate.get().max(gate));
         self.remember(desc.oid, value);
         Ok(value)
@@ -324,7 +341,8 @@ impl EvalContext for StatementContext<'_> {
                 ),
             ));
         }
-        self.environment.engine.sequence_set(desc, SequenceState { last_value: value, is_called })?;
+        let state = SequenceState { last_value: value, is_called };
+        with_log_space(|| self.environment.engine.sequence_set(desc, state))?;
         if is_called {
             // For currval, not for lastval.
             self.environment.sequences.borrow_mut().0.insert(sequence, value);

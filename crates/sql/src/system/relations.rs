@@ -54,6 +54,8 @@ struct Class<'a> {
     /// Rows when it was analysed.
     tuples: Option<f64>,
     persistence: Persistence,
+    /// A materialized view that is yet to be filled.
+    is_unfilled: bool,
     acl: Datum,
 }
 
@@ -93,13 +95,16 @@ fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
             ("relkind", text(c.kind)),
             ("relnatts", Datum::Int2(c.columns as i16)),
             ("relchecks", Datum::Int2(c.checks as i16)),
-            ("relhasrules", Datum::Bool(false)),
+            ("relhasrules", Datum::Bool(["v", "m"].contains(&c.kind))),
             ("relhastriggers", Datum::Bool(c.has_triggers)),
             ("relhassubclass", Datum::Bool(false)),
             ("relrowsecurity", Datum::Bool(false)),
             ("relforcerowsecurity", Datum::Bool(false)),
-            ("relispopulated", Datum::Bool(true)),
-            ("relreplident", text("d")),
+            ("relispopulated", Datum::Bool(!c.is_unfilled)),
+            (
+                "relreplident",
+                text(if ["r", "m"].contains(&c.kind) && c.oid.0 >= oids::FIRST_USER.0 { "d" } else { "n" }),
+            ),
             ("relispartition", Datum::Bool(false)),
             ("relrewrite", Datum::Oid(0)),
             ("relfrozenxid", Datum::Oid(0)),
@@ -154,12 +159,12 @@ pub(super) fn classes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
                 checks: t.constraints.iter().filter(|c| is_check(c)).count(),
                 has_index: catalog.indexes(t.oid).next().is_some(),
                 // psql looks for foreign keys where the table has triggers.
-                has_triggers: t.constraints.iter().any(is_foreign_key)
-                    || referenced.get_or_insert_with(|| referenced_tables(&catalog)).contains(&t.oid),
+                has_triggers: has_triggers(t, referenced.get_or_insert_with(|| referenced_tables(&catalog))),
                 options: &t.options,
-                access_method: 2,
+                access_method: if t.kind == TableKind::View { 0 } else { 2 },
                 tuples: cx.statistics(t.oid).map(|s| s.rows),
                 persistence: t.persistence,
+                is_unfilled: t.kind == TableKind::MaterializedView && !t.view.as_ref().is_some_and(|v| v.populated),
                 acl: access::of_object(&catalog, t.oid),
             },
             CatalogObject::Index(i) => Class {
@@ -176,6 +181,7 @@ pub(super) fn classes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
                 access_method: if i.hash { 405 } else { 403 },
                 tuples: cx.statistics(i.table).map(|s| s.rows),
                 persistence: catalog.table(i.table).map_or(Persistence::Permanent, |t| t.persistence),
+                is_unfilled: false,
                 acl: Datum::Null,
             },
             CatalogObject::Sequence(s) => Class {
@@ -198,6 +204,7 @@ pub(super) fn classes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
                 } else {
                     Persistence::Permanent
                 },
+                is_unfilled: false,
                 acl: access::of_object(&catalog, s.oid),
             },
             _ => continue,
@@ -221,6 +228,7 @@ pub(super) fn classes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
                 options: &[],
                 access_method: if system.is_view() { 0 } else { 2 },
                 persistence: Persistence::Permanent,
+                is_unfilled: false,
                 acl: system_acl(system.name),
                 tuples: None,
             },
@@ -246,8 +254,13 @@ fn is_foreign_key(c: &engine_api::ConstraintDesc) -> bool {
     matches!(c.kind, engine_api::ConstraintKind::ForeignKey { .. })
 }
 
+/// Whether a table has triggers, which foreign keys are in PostgreSQL on both sides.
+pub(super) fn has_triggers(table: &TableDesc, referenced: &BTreeSet<Oid>) -> bool {
+    table.constraints.iter().any(is_foreign_key) || referenced.contains(&table.oid)
+}
+
 /// The tables that foreign keys point at.
-fn referenced_tables(catalog: &Catalog) -> BTreeSet<Oid> {
+pub(super) fn referenced_tables(catalog: &Catalog) -> BTreeSet<Oid> {
     let target = |c: &engine_api::ConstraintDesc| match c.kind {
         engine_api::ConstraintKind::ForeignKey { table, .. } => Some(table),
         _ => None,
@@ -385,12 +398,12 @@ pub(super) fn attributes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: A
                 };
                 let attribute = match expression {
                     Some(expression) => {
-                        plain(rel, index.oid, &expression.name, Ty::of(expression.type_oid), collation, i)
+                        plain(rel, index.oid, (&expression.name, false), Ty::of(expression.type_oid), collation, i)
                     }
                     None => {
                         let column = &table.columns[number as usize - 1];
                         let ty = Ty { oid: column.type_oid, typmod: column.typmod };
-                        plain(rel, index.oid, &column.name, ty, collation, i)
+                        plain(rel, index.oid, (&column.name, false), ty, collation, i)
                     }
                 };
                 rows.push(attribute);
@@ -405,23 +418,22 @@ pub(super) fn attributes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: A
         use types::oid::{BOOL, INT8};
         system_attributes(rel, sequence.oid, &catalog, &mut rows);
         for (i, (name, ty)) in [("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)].iter().enumerate() {
-            rows.push(plain(rel, sequence.oid, name, Ty::of(*ty), 0, i));
+            rows.push(plain(rel, sequence.oid, (name, true), Ty::of(*ty), 0, i));
         }
     }
     for system in super::all().filter(|system| asked.takes(system.oid, system.name)) {
         for (i, (name, ty)) in system.columns.iter().enumerate() {
             let of_type = Ty { oid: *ty, typmod: system.typmod(i) };
-            let mut attribute = plain(rel, system.oid, name, of_type, collation::of_type(&catalog, *ty), i);
-            if let Some(at) = rel.columns.iter().position(|c| c.0 == "attnotnull") {
-                attribute[at] = Datum::Bool(system.is_not_null(*ty));
-            }
-            rows.push(attribute);
+            let said = (*name, system.is_not_null(*ty));
+            rows.push(plain(rel, system.oid, said, of_type, collation::of_type(&catalog, *ty), i));
         }
     }
     Ok(rows)
 }
 
-fn plain(rel: &SystemRelation, relation: Oid, name: &str, ty: Ty, collation: u32, at: usize) -> Vec<Datum> {
+/// `said`: the name and whether it is NOT NULL.
+fn plain(rel: &SystemRelation, relation: Oid, said: (&str, bool), ty: Ty, collation: u32, at: usize) -> Vec<Datum> {
+    let (name, not_null) = said;
     let Ty { oid: type_oid, typmod } = ty;
     attribute(
         rel,
@@ -431,7 +443,7 @@ fn plain(rel: &SystemRelation, relation: Oid, name: &str, ty: Ty, collation: u32
             type_oid,
             typmod,
             number: at as i16 + 1,
-            not_null: false,
+            not_null,
             has_default: false,
             has_missing: false,
             identity: "",

@@ -3,7 +3,7 @@
 use engine_api::{Catalog, Privileges, TableKind};
 use types::Datum;
 
-use super::relations::{in_database, tables_of};
+use super::relations::{has_triggers, in_database, referenced_tables, tables_of};
 use super::sight::Sight;
 use super::{Rows, SystemRelation, definitions, oid, row, text};
 use crate::functions::EvalContext;
@@ -14,6 +14,7 @@ pub(super) fn name_of(catalog: &Catalog, object: base::Oid) -> String {
 
 pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
+    let referenced = referenced_tables(&catalog);
     let mut rows: Vec<Vec<Datum>> = tables_of(&catalog, cx)
         .iter()
         .filter(|t| t.kind == TableKind::Table)
@@ -26,7 +27,7 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("tableowner", text(name_of(&catalog, t.owner))),
                     ("hasindexes", Datum::Bool(catalog.indexes(t.oid).next().is_some())),
                     ("hasrules", Datum::Bool(false)),
-                    ("hastriggers", Datum::Bool(false)),
+                    ("hastriggers", Datum::Bool(has_triggers(t, &referenced))),
                     ("rowsecurity", Datum::Bool(false)),
                 ],
             )
