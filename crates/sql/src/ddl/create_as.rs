@@ -71,7 +71,7 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exist
     if !into.skipData {
         cx.session.query_columns(&query, &text, &arguments, true)?;
     }
-    let schema = cx.creation_schema(name).await?;
+    let schema = cx.schema_of_new(name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     if !cx.check_free(schema, relname, if_not_exists)? {
         return Ok("CREATE TABLE AS".to_string());
@@ -105,6 +105,7 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exist
         let column = ColumnDesc::new(i as i16 + 1, name.clone(), column.own.oid, column.own.typmod);
         table.columns.push(super::view::collated(&catalog, column, collations.get(i).copied().unwrap_or(Some(0)))?);
     }
+    cx.refuse_in_system_schema(schema, name)?;
     let layout = layout_of(&table, LayoutId(1));
     table.layouts.push(layout);
     let empty = table.columns.is_empty();

@@ -31,7 +31,7 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
     if !into.skipData {
         cx.session.query_columns(node, cx.sql, &arguments, true)?;
     }
-    let schema = cx.creation_schema(name).await?;
+    let schema = cx.schema_of_new(name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     if !cx.check_free(schema, relname, stmt.if_not_exists)? {
         return Ok("CREATE MATERIALIZED VIEW".to_string());
@@ -51,6 +51,7 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
         ..TableDesc::new(cx.allocate(), schema, relname, cx.owner(), columns)
     };
     desc.columns.iter().try_for_each(|column| system_column::refuse_name(&desc, &column.name))?;
+    cx.refuse_in_system_schema(schema, name)?;
     let layout = layout_of(&desc, LayoutId(1));
     desc.layouts.push(layout);
     let oid = desc.oid;

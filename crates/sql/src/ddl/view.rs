@@ -28,7 +28,7 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
         cx.notice(SqlState::SUCCESSFUL_COMPLETION, message);
         name.relpersistence = b't';
     }
-    let schema = cx.creation_schema(&name).await?;
+    let schema = cx.schema_of_new(&name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     let existing = cx.catalog().relation(schema, relname).cloned();
     let replaced = match existing.as_deref() {
@@ -46,6 +46,7 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
         }
     };
     let columns = named_columns(&cx.catalog(), &bound, &strings(&stmt.aliases), false)?;
+    cx.refuse_in_system_schema(schema, &name)?;
     let mut options = storage_options(&stmt.options);
     let mut view = ViewDesc { query: text.into(), ..bound.desc };
     view.check_option = check_option(stmt, &mut options)?;
