@@ -53,6 +53,10 @@ pub(super) fn resolve(name: &TypeName, sql: &str, types: Known<'_>) -> Result<Ty
             .map(|_| Ty { oid, typmod: name.typemod })
             .ok_or_else(|| Error::internal("a type name without a name"));
     }
+    check_schema(&names, types).map_err(|e| match e.code() {
+        SqlState::INVALID_SCHEMA_NAME => e.at_byte(sql, name.location),
+        _ => e,
+    })?;
     let info = look_up(&names, types);
     let info = info.ok_or_else(|| does_not_exist(&names, name, sql))?;
     let typmod = modifier(info, &name.typmods).map_err(|e| e.at_byte(sql, name.location))?;
@@ -67,6 +71,30 @@ pub(super) fn resolve(name: &TypeName, sql: &str, types: Known<'_>) -> Result<Ty
         Error::new(SqlState::UNDEFINED_OBJECT, message).at_byte(sql, name.location)
     })?;
     Ok(Ty { oid, typmod })
+}
+
+/// Refuses a qualified name that leads nowhere.
+fn check_schema(names: &[&str], types: Known<'_>) -> Result<()> {
+    let Some((catalog, identity)) = types else { return Ok(()) };
+    let schema = match names {
+        [_] => return Ok(()),
+        [schema, _] => *schema,
+        [database, schema, _] if **database == *identity.database => *schema,
+        [_, _, _] => {
+            let message = format!("cross-database references are not implemented: {}", names.join("."));
+            return Err(Error::unsupported(message));
+        }
+        _ => {
+            let message = format!("improper qualified name (too many dotted names): {}", names.join("."));
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+        }
+    };
+    let is_there = match schema {
+        "pg_temp" => identity.search_path.iter().any(|schema| is_temporary(catalog, *schema)),
+        schema => catalog.schema(identity.database_oid, schema).is_some(),
+    };
+    let missing = || Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"));
+    if is_there { Ok(()) } else { Err(missing()) }
 }
 
 /// Where types that statements made are looked up: the catalog, and who looks. Without it there are none.

@@ -858,7 +858,6 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
             .hint("You might need to add an explicit cast."),
             _ => cx.place(e, place, true),
         })?;
-    refuse_users(cx, table, number)?;
     // The length is applied as an assignment does, which refuses what it would have to cut.
     let expression = as_type(&cx.catalog(), &using, ty.oid);
     Ok(TypeChange { number, name: name.to_string(), ty, collation, expression, uses })
@@ -883,6 +882,8 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
                 return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
             }
         }
+        // What the statement drops is gone by now.
+        refuse_users(cx, &before, change.number)?;
         let generated = table.columns[change.number as usize - 1].generated.clone();
         let is_literal = match &generated {
             Some(text) => {

@@ -232,7 +232,7 @@ pub(super) fn languages(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                 ("lanname", text(name)),
                 ("lanowner", oid(oids::ROLE_POSTGRES)),
                 ("lanispl", Datum::Bool(false)),
-                ("lanpltrusted", Datum::Bool(false)),
+                ("lanpltrusted", Datum::Bool(name == "sql")),
             ],
         )
     };

@@ -8,7 +8,7 @@ use types::Datum;
 
 use super::super::EvalContext;
 use super::super::entry::{mismatch, text_of};
-use super::names;
+use super::{names, regnames};
 use crate::privileges::{self, Who, roles};
 use crate::system;
 use crate::system_column;
@@ -298,33 +298,36 @@ pub(super) fn role(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 /// Functions are there for everybody, but for those that say themselves that they are not.
 pub(super) fn function(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    const OF_SUPERUSERS: [(&str, u32); 1] = [("pg_reload_conf", 2621)];
+    /// `pg_reload_conf`.
+    const OF_SUPERUSERS: [u32; 1] = [2621];
     let who = who(cx, args, 3)?;
-    let closed = match args.get(args.len().wrapping_sub(2)) {
-        Some(Datum::Oid(oid)) => OF_SUPERUSERS.iter().any(|(_, own)| own == oid),
-        Some(Datum::Text(text)) => {
-            let name = text.split('(').next().unwrap_or_default().trim();
-            let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
-            OF_SUPERUSERS.iter().any(|(own, _)| *own == name)
-        }
-        _ => false,
+    let found = match args.get(args.len().wrapping_sub(2)) {
+        Some(Datum::Oid(oid)) => Some(*oid).filter(|&oid| regnames::function_text(cx, oid).is_some()),
+        Some(Datum::Text(text)) => Some(named_by(cx, types::oid::REGPROCEDURE, "function", text)?.0),
+        _ => return Err(mismatch("has_function_privilege")),
     };
     let asked = asked(args, &["EXECUTE"])?;
-    let open = !closed && !asked.held.is_empty();
+    let Some(function) = found else { return Ok(Datum::Null) };
+    let open = !OF_SUPERUSERS.contains(&function) && !asked.held.is_empty();
     Ok(Datum::Bool(open || roles::is_superuser(&cx.catalog(), who.role)))
+}
+
+/// What a text names in such a type of names.
+fn named_by(cx: &dyn EvalContext, ty: Oid, what: &str, text: &str) -> Result<Oid> {
+    let found = regnames::input(cx, ty, text)?;
+    if found.is_valid() { Ok(found) } else { Err(not_there(what, text)) }
+}
+
+fn not_there(what: &str, name: &str) -> Error {
+    let code = if what == "function" { SqlState::UNDEFINED_FUNCTION } else { SqlState::UNDEFINED_OBJECT };
+    Error::new(code, format!("{what} \"{name}\" does not exist"))
 }
 
 pub(super) fn type_(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let who = who(cx, args, 3)?;
-    let named = args.get(args.len().wrapping_sub(2));
-    let found = match named {
+    let found = match args.get(args.len().wrapping_sub(2)) {
         Some(Datum::Oid(oid)) => Oid(*oid),
-        Some(Datum::Text(name)) => {
-            match super::regnames::to_regtype(cx, std::slice::from_ref(&Datum::Text(name.clone())))? {
-                Datum::Oid(oid) => Oid(oid),
-                _ => return Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))),
-            }
-        }
+        Some(Datum::Text(name)) => named_by(cx, types::oid::REGTYPE, "type", name)?,
         _ => return Err(mismatch("has_type_privilege")),
     };
     let asked = asked(args, &["USAGE"])?;
@@ -340,15 +343,54 @@ pub(super) fn type_(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     }
 }
 
-/// Languages and tablespaces are there for everybody.
+/// Which of the objects of a kind, that are always the same, is asked about; `None` for an OID that means none.
+fn one_of(args: &[Datum], what: &str, all: &[(u32, &str)]) -> Result<Option<u32>> {
+    match args.get(args.len().wrapping_sub(2)) {
+        Some(Datum::Oid(oid)) => Ok(Some(*oid).filter(|oid| all.iter().any(|(own, _)| own == oid))),
+        Some(Datum::Text(name)) => {
+            let found = all.iter().find(|(_, own)| *own == &**name);
+            found.map(|(oid, _)| Some(*oid)).ok_or_else(|| not_there(what, name))
+        }
+        _ => Err(mismatch("has_privilege")),
+    }
+}
+
+/// Languages are there for everybody.
+pub(super) fn language(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let who = who(cx, args, 3)?;
+    let found = one_of(args, "language", &[(12, "internal"), (13, "c"), (14, "sql")])?;
+    let asked = asked(args, &["USAGE"])?;
+    let open = || !asked.held.is_empty() || roles::is_superuser(&cx.catalog(), who.role);
+    Ok(found.map_or(Datum::Null, |_| Datum::Bool(open())))
+}
+
 /// Tables are made in the default tablespace by whoever may make them; only superusers may name one.
 pub(super) fn tablespace(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let who = who(cx, args, 3)?;
+    let found = one_of(args, "tablespace", &[(1663, "pg_default"), (1664, "pg_global")])?;
     asked(args, &["CREATE"])?;
-    Ok(Datum::Bool(roles::is_superuser(&cx.catalog(), who.role)))
+    Ok(found.map_or(Datum::Null, |_| Datum::Bool(roles::is_superuser(&cx.catalog(), who.role))))
 }
 
-pub(super) fn other(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    asked(args, &["USAGE", "EXECUTE", "CREATE"])?;
-    Ok(Datum::Bool(true))
+/// There are no foreign-data wrappers.
+pub(super) fn wrapper(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    who(cx, args, 3)?;
+    one_of(args, "foreign-data wrapper", &[])?;
+    asked(args, &["USAGE"])?;
+    Ok(Datum::Null)
+}
+
+/// There are no foreign servers.
+pub(super) fn server(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    who(cx, args, 3)?;
+    one_of(args, "server", &[])?;
+    asked(args, &["USAGE"])?;
+    Ok(Datum::Null)
+}
+
+/// Rights on settings are not granted: superusers have them all.
+pub(super) fn parameter(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let who = who(cx, args, 3)?;
+    asked(args, &["SET", "ALTER SYSTEM"])?;
+    Ok(Datum::Bool(roles::is_superuser(&cx.catalog(), who.role)))
 }

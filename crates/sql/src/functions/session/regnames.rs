@@ -169,7 +169,8 @@ fn find_type(cx: &dyn EvalContext, text: &str) -> Result<Found> {
         }
         Err(mut error) => {
             error.fields_mut().position = None;
-            if error.code() == SqlState::UNDEFINED_OBJECT { Ok(Found::Nothing(error)) } else { Err(error) }
+            let is_nothing = [SqlState::UNDEFINED_OBJECT, SqlState::INVALID_SCHEMA_NAME].contains(&error.code());
+            if is_nothing { Ok(Found::Nothing(error)) } else { Err(error) }
         }
     }
 }
