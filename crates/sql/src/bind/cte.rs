@@ -52,6 +52,8 @@ struct Bound {
 /// The recursive part of a query, while it is bound.
 struct Recursion {
     columns: Vec<RelColumn>,
+    /// Names of the last ones, which SEARCH and CYCLE have added.
+    added: Vec<String>,
     uses: usize,
 }
 
@@ -249,10 +251,11 @@ impl<'a> Binder<'a, '_> {
         }
         let types: Vec<_> = columns.iter().map(|c| c.ty).collect();
         let added = self.search_and_cycle(node, select, &columns)?;
-        // What is added has no name in the recursive part.
-        let hidden = added.iter().flat_map(|added| added.columns());
-        columns.extend(hidden.map(|c| RelColumn { name: String::new(), ..c }));
-        self.scopes[scope].ctes[number].state = State::Binding(Some(Recursion { columns, uses: 0 }));
+        // What is added is found by its name in the recursive part, and is not among its columns.
+        let hidden: Vec<RelColumn> = added.iter().flat_map(|added| added.columns()).collect();
+        let names = hidden.iter().map(|c| c.name.clone()).collect();
+        columns.extend(hidden.into_iter().map(|c| RelColumn { name: String::new(), ..c }));
+        self.scopes[scope].ctes[number].state = State::Binding(Some(Recursion { columns, added: names, uses: 0 }));
         let next = self.side(next)?;
         let state = std::mem::replace(&mut self.scopes[scope].ctes[number].state, State::Binding(None));
         let recursive = matches!(state, State::Binding(Some(Recursion { uses: 1.., .. })));
@@ -336,8 +339,15 @@ impl<'a> Binder<'a, '_> {
                         let message = format!("recursive reference to query \"{name}\" must not appear more than once");
                         return Err(self.error(SqlState::INVALID_RECURSION, message, at));
                     }
-                    let columns = recursion.columns.clone();
-                    return self.add_from_rel(RelKind::WorkTable(id), columns, name, alias, None);
+                    let (columns, added) = (recursion.columns.clone(), recursion.added.clone());
+                    let mut from = self.add_from_rel(RelKind::WorkTable(id), columns, name, alias, None)?;
+                    if let Some(item) = from.items.first_mut().filter(|_| !added.is_empty()) {
+                        let mut columns = item.columns.to_vec();
+                        item.unstarred = added.len();
+                        columns.iter_mut().rev().zip(added.into_iter().rev()).for_each(|(c, name)| c.name = name);
+                        item.columns = columns.into();
+                    }
+                    return Ok(from);
                 }
                 (None, _) if !recursive_form => {
                     let (message, at) = match &node.ctequery {

@@ -55,6 +55,7 @@ fn condition(expression: &Expression, value: &Expr, cx: &mut BindContext<'_>) ->
             lateral_ok: true,
             notes_reads: false,
             system_rel: None,
+            unstarred: 0,
         });
         binder.scopes.push(scope);
         let found = binder.at_place(Place::Check, |b| b.expr(&node))?;

@@ -34,7 +34,7 @@ pub(super) enum Relation {
 pub(super) struct FromItem {
     tree: From,
     columns: Rc<[NamedColumn]>,
-    items: Vec<Item>,
+    pub(super) items: Vec<Item>,
 }
 
 /// The columns of a table as a rel has them.
@@ -374,6 +374,7 @@ impl<'a> Binder<'a, '_> {
             lateral_ok: true,
             notes_reads: false,
             system_rel: None,
+            unstarred: 0,
         };
         if let Some(alias) = &join.alias {
             let name = alias.aliasname.as_deref().unwrap_or("");
@@ -527,5 +528,6 @@ pub(super) fn target_item(rel: usize, entry: &Rel, relation: Option<Oid>) -> Ite
         lateral_ok: true,
         notes_reads: false,
         system_rel: matches!(entry.kind, RelKind::Table(_)).then_some(rel),
+        unstarred: 0,
     }
 }

@@ -119,6 +119,8 @@ pub(super) struct Item {
     pub(super) notes_reads: bool,
     /// The range-table entry whose system columns it has.
     pub(super) system_rel: Option<usize>,
+    /// How many of its columns, the last ones, `name.*` leaves out.
+    pub(super) unstarred: usize,
 }
 
 /// Where a column was referred to, for the position of grouping errors.
@@ -259,6 +261,7 @@ impl<'a> Binder<'a, '_> {
             lateral_ok: true,
             notes_reads: false,
             system_rel: matches!(entry.kind, RelKind::Table(_) | RelKind::System(_)).then_some(rel),
+            unstarred: 0,
         }
     }
 
@@ -453,7 +456,9 @@ impl<'a> Binder<'a, '_> {
     /// All columns of a found relation, for `t.*`.
     pub(super) fn found_columns(&mut self, found: &Found, location: i32) -> Vec<(String, Expr)> {
         let index = self.scopes.len() - 1 - found.level;
-        let columns = self.found_item(found).columns.iter().counted(64).enumerate().filter(|(_, c)| !c.name.is_empty());
+        let item = self.found_item(found);
+        let starred = item.columns.iter().take(item.columns.len() - item.unstarred);
+        let columns = starred.counted(64).enumerate().filter(|(_, c)| !c.name.is_empty());
         let columns: Vec<(usize, String)> = columns.map(|(column, c)| (column, c.name.clone())).collect();
         let mut out = Vec::with_capacity(columns.len());
         for (column, name) in columns {

@@ -380,6 +380,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             lateral_ok: true,
             notes_reads: true,
             system_rel: below.is_none().then_some(0),
+            unstarred: 0,
         });
         let (mut query, mut at) = (Query::default(), Vec::new());
         self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
