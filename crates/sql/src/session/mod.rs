@@ -555,7 +555,7 @@ impl Session {
             return;
         }
         self.shared.idle.renew(catalog.version);
-        self.environment.sequence_rights.set(None);
+        self.forget_rights();
         self.environment.adopt_identity(catalog);
         let search_path = self.resolve_search_path(catalog);
         let key = {

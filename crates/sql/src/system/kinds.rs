@@ -223,6 +223,9 @@ pub(super) fn collations(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
     Ok(collation::COLLATIONS.iter().map(one).collect())
 }
 
+/// OIDs and names of the languages.
+pub(crate) const LANGUAGES: [(u32, &str); 3] = [(12, "internal"), (13, "c"), (14, "sql")];
+
 pub(super) fn languages(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
     let one = |id: u32, name: &str| {
         row(
@@ -236,5 +239,5 @@ pub(super) fn languages(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
             ],
         )
     };
-    Ok(vec![one(12, "internal"), one(13, "c"), one(14, "sql")])
+    Ok(LANGUAGES.iter().map(|&(id, name)| one(id, name)).collect())
 }

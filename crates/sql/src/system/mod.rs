@@ -55,6 +55,8 @@ pub use deparse::{
 pub(crate) use descriptions::comment;
 pub(crate) use extensions::is_always_there;
 pub(crate) use internal_functions::internal_function;
+pub(crate) use kinds::LANGUAGES;
+pub(crate) use names::TABLESPACES;
 pub(crate) use procedures::{function_arguments, function_name, functions_named, is_strict};
 pub(crate) use relations::column_of_node;
 

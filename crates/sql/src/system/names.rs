@@ -129,11 +129,14 @@ pub(super) fn shadow(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     each_user(cx, |role| row(rel, user_columns(role, role.password.as_ref().map_or(Datum::Null, text))))
 }
 
+/// OIDs and names of the tablespaces.
+pub(crate) const TABLESPACES: [(u32, &str); 2] = [(1663, "pg_default"), (1664, "pg_global")];
+
 pub(super) fn tablespaces(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
     let one = |id: u32, name: &str| {
         row(rel, vec![("oid", Datum::Oid(id)), ("spcname", text(name)), ("spcowner", oid(oids::ROLE_POSTGRES))])
     };
-    Ok(vec![one(1663, "pg_default"), one(1664, "pg_global")])
+    Ok(TABLESPACES.iter().map(|&(id, name)| one(id, name)).collect())
 }
 
 pub(super) fn cursors(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {

@@ -51,7 +51,8 @@ const DEFINED: [(&str, &str); 5] = [
     ("SELECT count(*) FROM pg_class WHERE relname LIKE 'made_later%' OR relname = 'altered_why'", "1"),
 ];
 
-fn ask(connection: &mut Connection, sql: &str) -> String {
+/// The values of an answer that is no error.
+pub fn ask(connection: &mut Connection, sql: &str) -> String {
     let reply = connection.query(sql);
     assert_eq!(reply.error(), None, "{sql}");
     let values = reply.rows().flatten().map(|value| value.clone().unwrap_or_default());

@@ -1,16 +1,12 @@
 //! Sequences that write more records than a segment of the log has room for while the next one is prepared.
 
-use testkit::{Connection, Nyala, Target};
+use testkit::{Nyala, Target};
+
+use super::fixtures::ask;
 
 const FLAGS: [&str; 4] = ["--log-segment", "1MB", "--http", "off"];
 /// Records of a sequence that fill some segments.
 const VALUES: i32 = 50_000;
-
-fn ask(connection: &mut Connection, sql: &str) -> String {
-    let reply = connection.query(sql);
-    assert_eq!(reply.error(), None, "{sql}");
-    reply.rows().flatten().flatten().cloned().collect::<Vec<_>>().join("|")
-}
 
 #[test]
 fn values_wait_for_the_next_segment() {

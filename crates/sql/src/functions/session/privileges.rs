@@ -358,7 +358,7 @@ fn one_of(args: &[Datum], what: &str, all: &[(u32, &str)]) -> Result<Option<u32>
 /// Languages are there for everybody.
 pub(super) fn language(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let who = who(cx, args, 3)?;
-    let found = one_of(args, "language", &[(12, "internal"), (13, "c"), (14, "sql")])?;
+    let found = one_of(args, "language", &system::LANGUAGES)?;
     let asked = asked(args, &["USAGE"])?;
     let open = || !asked.held.is_empty() || roles::is_superuser(&cx.catalog(), who.role);
     Ok(found.map_or(Datum::Null, |_| Datum::Bool(open())))
@@ -367,7 +367,7 @@ pub(super) fn language(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 /// Tables are made in the default tablespace by whoever may make them; only superusers may name one.
 pub(super) fn tablespace(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let who = who(cx, args, 3)?;
-    let found = one_of(args, "tablespace", &[(1663, "pg_default"), (1664, "pg_global")])?;
+    let found = one_of(args, "tablespace", &system::TABLESPACES)?;
     asked(args, &["CREATE"])?;
     Ok(found.map_or(Datum::Null, |_| Datum::Bool(roles::is_superuser(&cx.catalog(), who.role))))
 }
