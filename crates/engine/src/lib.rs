@@ -57,6 +57,7 @@ pub use checkpoint::{Checkpoint, CheckpointFigures, CheckpointWriter};
 pub use compaction::Compaction;
 pub use figures::Figures;
 pub use fuzz::fuzz_operations;
+pub use mvcc::allocate_by;
 pub use progress::{Progress, Stage};
 pub use recovery::OpenTimes;
 pub use shard::{Shard, ShardOptions};

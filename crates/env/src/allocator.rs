@@ -18,6 +18,8 @@ use libmimalloc_sys::{
     mi_realloc_aligned, mi_zalloc, mi_zalloc_aligned,
 };
 
+use crate::lasting;
+
 /// mimalloc as the global allocator.
 pub struct Allocator;
 
@@ -39,7 +41,7 @@ pub fn heap_bytes() -> u64 {
 }
 
 #[inline]
-fn count_allocated(bytes: usize) {
+pub(crate) fn count_allocated(bytes: usize) {
     let left = ALLOCATED.get().wrapping_sub(bytes as i64);
     ALLOCATED.set(left);
     if left < 0 {
@@ -83,12 +85,14 @@ pub fn keep_free_memory(time: Duration) {
 pub fn give_back() {
     // SAFETY: may be called at any time, from any thread.
     unsafe { mi_collect(false) }
+    lasting::collect(false);
 }
 
 /// As [`give_back`], at once and whatever the time that it has been free. For when memory is short.
 pub fn give_back_all() {
     // SAFETY: may be called at any time, from any thread.
     unsafe { mi_collect(true) }
+    lasting::collect(true);
 }
 
 /// What mimalloc aligns every block of at least this size to.
@@ -96,7 +100,7 @@ const ALIGNED: usize = 16;
 
 /// Whether any block of this size is aligned enough: mimalloc aligns those of 16 bytes and more to 16, smaller ones to 8.
 #[inline]
-fn is_plain(size: usize, align: usize) -> bool {
+pub(crate) fn is_plain(size: usize, align: usize) -> bool {
     align <= ALIGNED && align <= size
 }
 

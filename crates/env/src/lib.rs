@@ -12,6 +12,7 @@ mod aligned;
 mod allocator;
 mod append;
 mod disk;
+mod lasting;
 mod once;
 pub mod real;
 pub mod sends;
@@ -24,6 +25,7 @@ mod time;
 pub use aligned::{Aligned, PAGE};
 pub use allocator::{Allocator, give_back, give_back_all, heap_bytes, keep_free_memory};
 pub use disk::{Disk, DiskFile, DiskLock};
+pub use lasting::Lasting;
 pub use task::{Task, Turn};
 pub use text::move_to_huge_pages;
 

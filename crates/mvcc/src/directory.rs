@@ -19,7 +19,7 @@ use base::RowId;
 
 use crate::epoch::Guard;
 use crate::header::RowHeader;
-use crate::memory::{Account, Kind, Padded, block_bytes};
+use crate::memory::{Account, Kind, Padded, block_bytes, boxed};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// Headers per chunk: 4 KiB, so that a small table is small, and a block of the allocator without waste. Under shuttle small enough to cross chunk borders.
@@ -134,7 +134,7 @@ impl Directory {
         }
         let at = place(row);
         let slot = self.ensure_segment(&at, account);
-        let fresh = Box::into_raw(Box::new([const { RowHeader::new() }; CHUNK_ROWS]));
+        let fresh = Box::into_raw(boxed([const { RowHeader::new() }; CHUNK_ROWS]));
         match slot.chunk.compare_exchange(std::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => account.charge(Kind::Header, CHUNK_BYTES),
             // SAFETY: lost the race, so the fresh chunk was never shared.

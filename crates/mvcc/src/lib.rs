@@ -48,7 +48,7 @@ pub use garbage::{Collected, LaidOut, NoIndexes, RowGarbage};
 pub use load::Loader;
 pub use locks::{AdvisoryKey, AdvisoryMode, LockEntry, LockModes, LockTarget};
 pub use locks::{LockResult, RowLockMode, TableLockMode, WaitEdge, WaitPolicy, WaitTarget, Wakeup};
-pub use memory::{InUse, Memory, OTHER_KINDS, TableMemory, block_bytes};
+pub use memory::{InUse, Memory, OTHER_KINDS, TableMemory, allocate_by, block_bytes};
 pub use store::{Store, StoreOptions};
 pub use table::Table;
 pub use txn::{Transaction, TxnMark};

@@ -8,7 +8,9 @@
 //! guard to end is not in the figures. Counters are statistics: all accesses are Relaxed and order nothing, but those of
 //! [`Account::gone`].
 
-use std::sync::Arc;
+use std::alloc::{Layout, alloc, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::{Arc, OnceLock};
 
 use base::Timestamp;
 
@@ -40,6 +42,38 @@ pub const fn block_bytes(size: usize) -> usize {
             let step = last.ilog2() - 2;
             ((last >> step) + 1) << step << 3
         }
+    }
+}
+
+/// Where rows and index nodes are allocated; the global allocator if nobody says.
+static PLACE: OnceLock<fn(Layout) -> *mut u8> = OnceLock::new();
+
+/// From now on rows and index nodes of all stores are allocated by `place`, which must do what [`std::alloc::alloc`] does: the global allocator
+/// frees what it gives, on any thread. The first call counts.
+pub fn allocate_by(place: fn(Layout) -> *mut u8) {
+    let _ = PLACE.set(place);
+}
+
+/// Memory for a row, a version or a node, which [`std::alloc::dealloc`] frees.
+///
+/// # Safety
+/// The size is not zero.
+#[inline]
+pub(crate) unsafe fn allocate(layout: Layout) -> NonNull<u8> {
+    // SAFETY: the caller's word.
+    let block = PLACE.get().map_or_else(|| unsafe { alloc(layout) }, |place| place(layout));
+    NonNull::new(block).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// As [`Box::new`], where rows are.
+#[inline]
+pub(crate) fn boxed<T>(value: T) -> Box<T> {
+    const { assert!(size_of::<T>() > 0, "there is something to keep") };
+    // SAFETY: the size is not zero; the block is as large and as aligned as a `T`, and of the global allocator.
+    unsafe {
+        let block = allocate(Layout::new::<T>()).cast::<T>();
+        block.write(value);
+        Box::from_raw(block.as_ptr())
     }
 }
 

@@ -15,14 +15,14 @@
 //! - **I3** An allocation is a `Version`, the tuple's bytes and, if `shape` says so, the four bytes of the layout's number,
 //!   aligned as `Version`; pointers to it keep the provenance of the whole: they are never made from a `&Version`.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, dealloc};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use base::{CommandId, LayoutId, Timestamp, TxnId, work};
 
 use crate::epoch::Guard;
-use crate::memory::{Account, block_bytes};
+use crate::memory::{Account, allocate, block_bytes};
 use crate::prefetch;
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
@@ -149,7 +149,7 @@ impl PrivateVersion {
         // SAFETY: the size is not zero. By I3 the block holds a Version, `len` bytes behind it and, if `behind`, four more;
         // all are written before anyone else can see the block.
         unsafe {
-            let Some(at) = NonNull::new(alloc(memory).cast::<Version>()) else { handle_alloc_error(memory) };
+            let at = allocate(memory).cast::<Version>();
             at.write(version);
             let bytes = at.add(1).cast::<u8>();
             if tuple.len() <= work::STRETCH {

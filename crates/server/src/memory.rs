@@ -4,6 +4,7 @@
 //! Responsible for: what the limit is a share of, how much the process holds, the [`Meter`].
 //! Not responsible for: the limit, and who is refused (`engine`).
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -223,6 +224,19 @@ fn fits(memory: u64, cores: usize, space: Option<u64>) -> Result<(), String> {
 pub fn memory_total(cores: usize) -> u64 {
     let space = address_space().map(|space| usable(space, cores));
     physical_total().min(space.unwrap_or(u64::MAX))
+}
+
+/// Gives rows and indexes memory of their own, in huge pages, and everything else small ones.
+///
+/// # Errors
+/// Where address space is limited, as the range for rows takes as much as the machine has memory; others are [`env::Lasting::separate`]'s.
+pub fn separate_rows() -> io::Result<()> {
+    if address_space().is_some() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "address space is limited"));
+    }
+    env::Lasting::separate(physical_total())?;
+    engine::allocate_by(env::Lasting::allocate);
+    Ok(())
 }
 
 fn physical_total() -> u64 {

@@ -61,6 +61,10 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
             Err(error) => tracing::debug!(%error, "instructions are not moved to huge pages"),
         }
     }
+    match memory::separate_rows() {
+        Ok(()) => tracing::debug!("rows are in huge pages"),
+        Err(error) => tracing::debug!(%error, "rows are not apart from other memory"),
+    }
     let access = Arc::new(Access::open(options)?);
     let password = options.password_file.as_deref().map(password::read).transpose()?;
     // Held to the end of the process.

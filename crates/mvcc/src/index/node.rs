@@ -9,7 +9,7 @@ use super::latch;
 use super::page::{Entry, HIGH, LATCH, LOW, Page, PageMut};
 use super::position::Restart;
 use crate::epoch::Guard;
-use crate::memory::block_bytes;
+use crate::memory::{block_bytes, boxed};
 use crate::prefetch;
 use crate::sync::{AtomicU64, Ordering};
 use std::cell::Cell;
@@ -38,7 +38,7 @@ impl<const N: usize> Node<N> {
         let words = image.words.each_ref().map(|word| AtomicU64::new(word.get()));
         words[LATCH].store(0, Ordering::Relaxed);
         image.leak();
-        Box::into_raw(Box::new(Node { words })).expose_provenance() as u64
+        Box::into_raw(boxed(Node { words })).expose_provenance() as u64
     }
 
     /// The node at an address.

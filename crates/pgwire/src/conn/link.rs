@@ -88,16 +88,23 @@ where
     loop {
         let waits = poll_fn(|cx| {
             let gate = if out.unsent() == 0 { None } else { out.release(horizon.current()) };
+            let mut written = 0;
             loop {
-                let wrote = out.write_with(|bytes| match io.poll_write(cx, bytes) {
+                // A client that reads meanwhile makes room: one call may send many megabytes.
+                let wrote = out.write_with(|bytes| match io.poll_write(cx, &bytes[..bytes.len().min(work::STRETCH)]) {
                     Poll::Ready(Ok(0)) => (Poll::Ready(Err(io::ErrorKind::WriteZero.into())), 0),
-                    Poll::Ready(Ok(n)) => (Poll::Ready(Ok(())), n),
+                    Poll::Ready(Ok(n)) => (Poll::Ready(Ok(n)), n),
                     Poll::Ready(Err(e)) => (Poll::Ready(Err(e)), 0),
                     Poll::Pending => (Poll::Pending, 0),
                 });
                 match wrote {
-                    Some(result) => ready!(result)?,
+                    Some(result) => written += ready!(result)?,
                     None => break,
+                }
+                if written >= work::STRETCH {
+                    // The others of the core have their turn.
+                    let _ = pin!(tokio::task::yield_now()).poll(cx);
+                    return Poll::Pending;
                 }
             }
             match gate {
@@ -478,5 +485,73 @@ where
                 return Ok(0);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Lsn;
+    use tokio::io::ReadBuf;
+
+    use super::*;
+
+    /// Takes whatever it is given.
+    struct Taking(usize);
+
+    impl AsyncWrite for Taking {
+        fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            self.0 += bytes.len();
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    impl AsyncRead for Taking {
+        fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    struct Durable;
+
+    impl DurableHorizon for Durable {
+        fn current(&self) -> Lsn {
+            Lsn(u64::MAX)
+        }
+
+        async fn wait(&self, _: Lsn) {}
+    }
+
+    #[test]
+    fn a_long_reply_leaves_in_turns() {
+        const LONG: usize = 10 << 20;
+        let (io, out) = (Io::new(Taking(0)), Out::new());
+        out.copy_data(|bytes| {
+            bytes.resize(bytes.len() + LONG, b'x');
+            Ok(())
+        })
+        .unwrap();
+        tokio::runtime::LocalRuntime::new().unwrap().block_on(async {
+            let mut writer = pin!(write_loop(&io, &out, &Durable));
+            let mut turns = 0;
+            poll_fn(|cx| {
+                let before = io.with(|taking| taking.0);
+                assert!(writer.as_mut().poll(cx).is_pending());
+                let after = io.with(|taking| taking.0);
+                assert!(after > before && after - before <= work::STRETCH);
+                turns += 1;
+                // Nobody else wakes it.
+                if out.unsent() > 0 { Poll::Pending } else { Poll::Ready(()) }
+            })
+            .await;
+            assert_eq!(turns, (LONG + 5).div_ceil(work::STRETCH));
+        });
     }
 }

@@ -152,6 +152,40 @@ fn instructions_move_to_huge_pages() {
     assert_eq!(node.end(Signal::TERM), Some(0));
 }
 
+/// Working memory is touched in small steps, rows and indexes are read in few pages.
+#[test]
+fn rows_are_in_huge_pages_and_what_statements_use_is_not() {
+    let setting = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    if !setting("/sys/kernel/mm/transparent_hugepage/enabled").contains("[madvise]")
+        || setting("/proc/sys/vm/overcommit_memory").trim() == "2"
+    {
+        return;
+    }
+    let dir = tempdir().unwrap();
+    let node = Node::start(dir.path(), &["--huge-pages", "off"]);
+    let mut client = connect(node.address, "postgres", None).unwrap();
+    let huge = || {
+        // Kilobytes of huge pages in mappings that are as large as the machine's memory, and in others.
+        let (mut rows, mut others, mut is_large) = (0, 0, false);
+        for line in setting(&format!("/proc/{}/smaps", node.pid().as_raw_nonzero())).lines() {
+            let number = || line.split_ascii_whitespace().nth(1).unwrap().parse::<u64>().unwrap();
+            if line.starts_with("Size:") {
+                is_large = number() > 1 << 20;
+            } else if line.starts_with("AnonHugePages:") {
+                *if is_large { &mut rows } else { &mut others } += number();
+            }
+        }
+        (rows, others)
+    };
+    let before = huge();
+    client.query("SELECT length(repeat('x', 40000000) || repeat('y', 40000000))");
+    let worked = huge();
+    assert!(worked.1 <= before.1 + 4096, "{before:?} {worked:?}");
+    client.query("CREATE TABLE t (a) AS SELECT repeat('x', 400) FROM generate_series(1, 50000)");
+    let written = huge();
+    assert!(written.0 >= worked.0 + 8192 && written.1 <= worked.1 + 4096, "{worked:?} {written:?}");
+}
+
 #[test]
 fn a_directory_has_one_server() {
     let dir = tempdir().unwrap();

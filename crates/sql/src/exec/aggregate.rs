@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use base::watch::{self, Phase};
-use base::{Error, Oid, Result, work};
+use base::work::{self, Count as _};
+use base::{Error, Oid, Result};
 use smallvec::SmallVec;
 use types::{Datum, DatumRef, room};
 
 use super::rows::{KeyTable, RowStore, Rows};
 use super::scan::Scan;
-use super::sort::compare_keys;
+use super::sort::{self, compare_keys};
 use super::{Cx, Next, Operator, operator};
 use crate::functions::{Accumulator, SortedBy};
 use crate::plan::{AggregateCall, AggregateNode, AggregateResult, Node, SortSlot, StoredColumns, StoredRow};
@@ -118,7 +119,8 @@ impl State {
             row.push(code.eval(cx, frame)?);
         }
         row.extend(args);
-        cx.run.charge(row.iter().map(super::rows::datum_bytes).sum::<usize>() + 24)?;
+        // The row, and its place when it is sorted.
+        cx.run.charge(row.iter().map(super::rows::datum_bytes).sum::<usize>() + 24 + 16)?;
         room::reserve(&mut self.kept, 1);
         self.kept.push(row);
         Ok(())
@@ -183,17 +185,35 @@ impl State {
                 .enumerate()
                 .map(|(i, &(_, ty, descending, nulls_first))| (i, SortSlot { slot: 0, ty, descending, nulls_first }))
                 .collect();
-            self.kept.sort_by(|a, b| compare_keys(&keys, a, b));
             // Rows are freed one by one, also when the statement is stopped meanwhile.
-            for row in &mut self.kept {
+            for place in in_order(&self.kept, &keys) {
                 work::step(16)?;
-                let row = std::mem::take(row);
+                let row = std::mem::take(&mut self.kept[place]);
                 self.accumulator.add(cx.run.eval, &row[keys.len()..])?;
             }
             work::discard(&mut self.kept);
         }
         self.accumulator.finish(cx.run.eval)
     }
+}
+
+/// The places of the rows in the order of the keys, which their first values are; equal rows as they came.
+fn in_order(rows: &[Vec<Datum>], keys: &[(usize, SortSlot)]) -> impl Iterator<Item = usize> + use<> {
+    let head = |row: &Vec<Datum>| match (keys, row.as_slice()) {
+        ([(_, key), ..], [value, ..]) => {
+            sort::head(key, (!value.is_null()).then(|| types::abbreviate(key.ty, &value.as_ref())))
+        }
+        _ => 0,
+    };
+    // It was charged with the rows.
+    let mut order: Vec<(u64, usize)> = Vec::with_capacity(rows.len());
+    order.extend(rows.iter().counted(8).enumerate().map(|(place, row)| (head(row), place)));
+    order.sort_unstable_by(|a, b| {
+        // Comparing rows counts by itself.
+        work::beat(1);
+        a.0.cmp(&b.0).then_with(|| compare_keys(keys, &rows[a.1], &rows[b.1])).then(a.1.cmp(&b.1))
+    });
+    order.into_iter().map(|(_, place)| place)
 }
 
 impl Aggregate {
