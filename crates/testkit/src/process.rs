@@ -7,12 +7,14 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::Range;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with, sockopt};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// `$1` is the directory to remove at the end, or empty; the rest is the server's command line.
@@ -105,17 +107,34 @@ fn number(answers: &mut impl BufRead) -> Option<i32> {
     line.trim().parse().ok()
 }
 
-/// A TCP port of this machine that was free a moment ago.
+/// Ports for servers: below those that the system gives to clients, who come and go.
+const PORTS: Range<u16> = 10_240..32_768;
+
+/// A TCP port of this machine that is free, and that no other test is given before this process ends.
 ///
 /// The socket never listens: a process that another test is starting holds a copy of it until it runs its program, and a
 /// client would be accepted there and cut off.
 pub(crate) fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let directory = std::env::temp_dir().join(format!("nyala-ports-{}", rustix::process::getuid().as_raw()));
+    std::fs::create_dir_all(&directory).expect("a directory for ports");
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id().wrapping_mul(7919));
+        let port = PORTS.start + (number % u32::from(PORTS.end - PORTS.start)) as u16;
+        let file = File::create(directory.join(port.to_string())).expect("a file for the port");
+        if file.try_lock().is_ok() && is_free(port) {
+            // The lock is held to the end of the process.
+            std::mem::forget(file);
+            return port;
+        }
+    }
+}
+
+fn is_free(port: u16) -> bool {
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).expect("a socket");
-    let any = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
     // A copy that does not listen keeps no server from the port.
-    sockopt::set_socket_reuseaddr(&socket, true).and_then(|()| bind(&socket, &any)).expect("a free port");
-    let bound = getsockname(&socket).and_then(SocketAddrV4::try_from).expect("a bound socket has an address");
-    bound.port()
+    sockopt::set_socket_reuseaddr(&socket, true).expect("an option of a socket");
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
 /// Asks `ready` until it says yes, or panics with `complaint` after `limit`.
