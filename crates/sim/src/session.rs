@@ -989,13 +989,14 @@ impl Session {
     }
 
     /// Of two SERIALIZABLE writers, one has not read what the other wrote beside it. Longer rings are for the judge of histories. A row that
-    /// was not there when it was looked for, and has come and gone since, is not there at the commit either, where the reader stands.
+    /// was not found when it was looked for, and has come and gone since, would not be found at the commit either, where the reader stands.
     fn check_serializable(&self, own: &Writes, model: &Model) -> Result<(), String> {
+        let is_found = |key: Key, by: &By, at: usize| model.row(key, at).is_some_and(|row| by.finds(key.1, row.grp));
         let is_gone_again =
-            |key: Key, view: usize| model.row(key, view).is_none() && model.row(key, model.len()).is_none();
+            |key: Key, by: &By, view: usize| !is_found(key, by, view) && !is_found(key, by, model.len());
         let touches = |writes: &Writes, number: usize, (of, by, view): &(Oid, By, usize)| {
             let keys = writes.range((*of, i32::MIN)..=(*of, i32::MAX));
-            let mut keys = keys.filter(|(key, _)| number == model.len() || !is_gone_again(**key, *view));
+            let mut keys = keys.filter(|(key, _)| number == model.len() || !is_gone_again(**key, by, *view));
             keys.find_map(|(key, after)| {
                 let before = model.row(*key, number);
                 let mut states = before.iter().chain(after);
