@@ -57,6 +57,11 @@ impl End {
         End { newest: None, durable: Lsn(0), is_closed: false, generation: 0, database }
     }
 
+    /// Whether a frame that begins here was cut at a start: what the log has from `durable` on is of the newest generation.
+    pub fn has_cut(&self, start: Lsn, generation: u64) -> bool {
+        start >= self.durable && generation < self.generation
+    }
+
     /// Whether a log was opened since the file was made.
     pub fn is_opened(&self) -> bool {
         self.newest.is_some()

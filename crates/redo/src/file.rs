@@ -7,7 +7,7 @@
 //! Reading back (rule R5): frames follow each other without a gap. The first that does not – damaged, or of an older
 //! generation than the one before – ends the log, unless a later frame says that it had been durable. The generation rises
 //! with every opening above that of all frames found and of all that `log.end` knows of, so that none is handed out twice and frames
-//! left behind a cut never come back. What was read back
+//! left behind a cut never come back: not even a torn one whose other half was written once more, for `log.end` says where the newest generation began. What was read back
 //! without a word that it had been durable is written and synced once more: it may lie in the system's cache only, and
 //! after a failed sync even that cache may take it for written.
 //!
@@ -315,7 +315,8 @@ impl FileLog {
             let mut offset = SEGMENT_HEADER;
             let mut end = end;
             while let Some((frame_header, records)) = frame_at(&mut stream, offset)? {
-                if frame_header.start != end || frame_header.generation < self.generation {
+                let is_cut = said.is_some_and(|said| said.has_cut(frame_header.start, frame_header.generation));
+                if frame_header.start != end || frame_header.generation < self.generation || is_cut {
                     break;
                 }
                 self.generation = frame_header.generation;

@@ -116,6 +116,51 @@ fn crashes_at_random_operations_lose_nothing_that_was_durable() {
     }
 }
 
+/// A torn frame is cut at a start. Its first sector stays; the other ones may come from what is written over it next, if a client sends the same again.
+#[test]
+fn a_frame_that_was_cut_does_not_come_back_in_pieces() {
+    const SECTOR: usize = 512;
+    let whole = |disk: &SimDisk| {
+        let file = disk.open(&disk_segments(disk)[0]).unwrap();
+        let mut bytes = vec![0; OPTIONS.segment_bytes as usize];
+        assert_eq!(file.read_at(&mut bytes, 0).unwrap(), bytes.len());
+        bytes
+    };
+    let write = |disk: &SimDisk, bytes: &[u8]| {
+        let file = disk.open(&disk_segments(disk)[0]).unwrap();
+        file.write_at(bytes, 0).and_then(|()| file.sync()).unwrap();
+    };
+    let mut random = SimRandom::new(1);
+    // Appends what is written and never synced.
+    let mut append_unsynced = |disk: &SimDisk, payload: &[u8]| {
+        let (log, _, found) = open(disk).unwrap();
+        if found.is_empty() {
+            let end = append(&log, 1, b"first").unwrap();
+            assert!(log.durable().block(end));
+        }
+        let before = whole(disk);
+        disk.freeze_at(disk.operations() + 1);
+        let end = append(&log, 2, payload).unwrap();
+        assert!(!log.durable().block(end));
+        let after = disk.after_crash(Crash::KeepAll, &mut random);
+        let start = before.iter().zip(whole(&after)).position(|(a, b)| *a != b).expect("a frame was written");
+        (after, start.next_multiple_of(SECTOR))
+    };
+    let text = |first: u8| [vec![first; 1000], vec![9; 1000]].concat();
+    let (disk, cut) = append_unsynced(&SimDisk::new(), &text(1));
+    let (old, cut) = (whole(&disk), cut + 2 * SECTOR);
+    let mut torn = old.clone();
+    torn[cut..].fill(0);
+    write(&disk, &torn);
+    let (disk, _) = append_unsynced(&disk, &text(2));
+    let mut mixed = whole(&disk);
+    assert_eq!(mixed[cut..], old[cut..], "the same was sent again");
+    mixed[..cut].copy_from_slice(&old[..cut]);
+    write(&disk, &mixed);
+    let (_, _, found) = open(&disk).unwrap();
+    assert_eq!(found, [(1, b"first".to_vec())]);
+}
+
 /// The same short run, stopped at each of its writes and syncs in turn, under each kind of crash.
 #[test]
 fn a_short_run_survives_a_crash_at_each_of_its_operations() {
