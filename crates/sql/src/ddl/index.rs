@@ -156,16 +156,34 @@ pub(super) fn rebound(
             }
             check_predicate(cx, table, predicate).map_err(without_position)?;
         }
-        for part in &mut index.expressions {
+        let mut parts = std::mem::take(&mut index.expressions).into_iter();
+        for key in index.keys.iter_mut().filter(|key| key.column == 0) {
+            let Some(part) = parts.next() else { break };
             let text = match is_about(&part.text) {
                 true => cx.session.shown_in_index(&part.text, false, before)?,
-                false => part.text.clone(),
+                false => part.text,
             };
-            *part = expression_of(cx, table, text, part.name.clone(), "").map_err(without_position)?;
+            // A cast to the type that the column has now says nothing more.
+            match column_alone(cx, table, &text).map_err(without_position)? {
+                Some(column) => key.column = column,
+                None => {
+                    let made = expression_of(cx, table, text, part.name, "").map_err(without_position)?;
+                    index.expressions.push(made);
+                }
+            }
         }
         changed.push(index);
     }
     Ok(changed)
+}
+
+/// The column, if an expression is no more than that.
+fn column_alone(cx: &mut Cx<'_>, table: &TableDesc, text: &Expression) -> Result<Option<i16>> {
+    let bound = cx.session.bind_stored(|binder| bind_own_index_expression(text, table, binder))?;
+    Ok(match bound {
+        Some(Expr::Column(column)) if column.level == 0 => Some(column.column as i16 + 1),
+        _ => None,
+    })
 }
 
 fn no_column(table: &TableDesc, name: &str) -> Error {

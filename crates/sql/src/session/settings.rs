@@ -590,8 +590,11 @@ impl Settings {
     /// Whether the current role may take away what other sessions begin with.
     pub(super) fn may_change(&self, name: &str) -> Result<()> {
         match find(name) {
-            Some(spec) => self.check_right(spec),
-            None => self.check_superuser(name),
+            Some(spec) => match SPECS[spec].kind {
+                Kind::Fixed(how) => Err(cannot_change(SPECS[spec].name, how)),
+                _ => self.check_right(spec),
+            },
+            None => check_custom(name).and_then(|()| self.check_superuser(name)),
         }
     }
 
