@@ -24,11 +24,10 @@ use libmimalloc_sys::{mi_is_in_heap_region, mi_option_set, mi_option_t};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use crate::allocator::{count_allocated, is_plain};
+use crate::text::{HUGE, addresses, huge_pages_setting};
 
 /// What ranges begin at, and are multiples of: as much as the allocator keeps one account of.
 const ALIGNED: usize = 32 << 20;
-/// What a huge page is here.
-const HUGE: usize = 2 << 20;
 /// The largest range. What the allocator notes about one of 16 GB does not fit into its own pieces.
 const RANGE: usize = 15 << 30;
 /// Ranges at most, so that a thread notes in one word which it has been in.
@@ -91,29 +90,29 @@ impl Lasting {
     ///
     /// # Errors
     /// The system's. [`io::ErrorKind::Unsupported`] where programs may not ask for huge pages, or have them without asking, and in
-    /// programs whose allocator is another. Nothing is changed then.
+    /// programs whose allocator is another. Memory is allocated as before then; addresses may stay reserved.
     pub fn separate(bytes: u64) -> io::Result<()> {
-        if !fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")?.contains("[madvise]") {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "huge pages are not for programs that ask for them",
-            ));
+        let unsupported = |why: &str| Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        if !huge_pages_setting()?.contains("[madvise]") {
+            return unsupported("huge pages are not for programs that ask for them");
         }
         if fs::read_to_string("/proc/sys/vm/overcommit_memory")?.trim() == "2" {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "addresses count as memory"));
+            return unsupported("addresses count as memory");
         }
         let some = Box::new(0u64);
         // SAFETY: any address may be asked for.
         if !unsafe { mi_is_in_heap_region(ptr::from_ref(&*some).cast()) } {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "the allocator is another"));
+            return unsupported("the allocator is another");
         }
         let others = mapping(ptr::from_ref(&*some).expose_provenance())?;
         let mut left = usize::try_from(bytes).unwrap_or(usize::MAX / 2).next_multiple_of(ALIGNED);
         for range in &RANGES {
             let len = left.min(RANGE);
-            left -= len;
-            match if len > 0 { range.begin(len) } else { break } {
-                Ok(()) => {}
+            if len == 0 {
+                break;
+            }
+            match range.begin(len) {
+                Ok(()) => left -= len,
                 Err(error) if ptr::eq(range, &RANGES[0]) => return Err(error),
                 // There is less room than there might be.
                 Err(_) => break,
@@ -162,8 +161,11 @@ fn allocate_elsewhere(layout: Layout) -> *mut u8 {
         }
         // SAFETY: a heap stays for ever.
         let part = unsafe { mi_heap_theap(heap) };
-        let block = if part.is_null() { ptr::null_mut() } else { allocate_from(part, layout) };
+        if part.is_null() {
+            continue;
+        }
         mask |= 1 << number;
+        let block = allocate_from(part, layout);
         if !block.is_null() {
             PART.set(part);
             NUMBER.set((number, mask));
@@ -195,7 +197,7 @@ impl Range {
         // SAFETY: new memory, which nobody else has. From where the allocator has taken it, it stays for ever.
         unsafe {
             let mapped = mmap_anonymous(ptr::null_mut(), all, protection, MapFlags::PRIVATE | MapFlags::NORESERVE)?;
-            let start = mapped.wrapping_byte_add(mapped.addr().next_multiple_of(ALIGNED) - mapped.addr());
+            let start = mapped.map_addr(|address| address.next_multiple_of(ALIGNED));
             let advised = madvise(start, len, Advice::LinuxHugepage);
             if advised.is_err() || !take(start, len, &raw mut arena) {
                 munmap(mapped, all)?;
@@ -296,10 +298,10 @@ impl Next {
 /// Where the mapping begins that has this address, and how long it is.
 fn mapping(address: usize) -> io::Result<(*mut c_void, usize)> {
     let maps = fs::read_to_string("/proc/self/maps")?;
-    let of_line = |line: &str| {
-        let (start, end) = line.split_ascii_whitespace().next()?.split_once('-')?;
-        let (start, end) = (usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?);
-        (start..end).contains(&address).then(|| (ptr::with_exposed_provenance_mut(start), end - start))
-    };
-    maps.lines().find_map(of_line).ok_or_else(|| io::ErrorKind::NotFound.into())
+    let (start, end) = maps
+        .lines()
+        .filter_map(addresses)
+        .find(|(start, end)| (*start..*end).contains(&address))
+        .ok_or(io::ErrorKind::NotFound)?;
+    Ok((ptr::with_exposed_provenance_mut(start), end - start))
 }

@@ -13,7 +13,7 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use rustix::mm::{madvise, mmap_anonymous, mprotect, mremap_fixed, munmap};
 
 /// What a huge page is here. Where it is larger, the system does not use any.
-const HUGE: usize = 2 << 20;
+pub(crate) const HUGE: usize = 2 << 20;
 
 /// Copies the instructions of this program to huge pages, as far as they fill such pages, and returns how many bytes. May be
 /// called while other threads run. Tools that find a function by the file of its page, such as `perf`, do not find the names any more.
@@ -21,7 +21,7 @@ const HUGE: usize = 2 << 20;
 /// # Errors
 /// The system's; the program is as it was then. [`io::ErrorKind::Unsupported`] where huge pages are switched off.
 pub fn move_to_huge_pages() -> io::Result<usize> {
-    if fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")?.contains("[never]") {
+    if huge_pages_setting()?.contains("[never]") {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "the system has no huge pages for programs"));
     }
     let maps = fs::read_to_string("/proc/self/maps")?;
@@ -42,10 +42,22 @@ pub fn move_to_huge_pages() -> io::Result<usize> {
 
 /// The addresses of a line of `/proc/self/maps`, if they are executable and `address` is among them.
 fn segment(line: &str, address: usize) -> Option<(usize, usize)> {
-    let mut fields = line.split_ascii_whitespace();
-    let (start, end) = fields.next()?.split_once('-')?;
-    let (start, end) = (usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?);
-    (fields.next()? == "r-xp" && (start..end).contains(&address)).then_some((start, end))
+    let is_executable = line.split_ascii_whitespace().nth(1)? == "r-xp";
+    addresses(line).filter(|(start, end)| is_executable && (*start..*end).contains(&address))
+}
+
+/// Where a line of `/proc/self/maps` begins and ends.
+pub(crate) fn addresses(line: &str) -> Option<(usize, usize)> {
+    let (start, end) = line.split_ascii_whitespace().next()?.split_once('-')?;
+    Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
+}
+
+/// Which programs have huge pages, in brackets among the words of the system's setting.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn huge_pages_setting() -> io::Result<String> {
+    fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
 }
 
 /// Memory that is going to be instructions; unmapped when it is dropped.

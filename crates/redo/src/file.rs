@@ -7,7 +7,8 @@
 //! Reading back (rule R5): frames follow each other without a gap. The first that does not – damaged, or of an older
 //! generation than the one before – ends the log, unless a later frame says that it had been durable. The generation rises
 //! with every opening above that of all frames found and of all that `log.end` knows of, so that none is handed out twice and frames
-//! left behind a cut never come back: not even a torn one whose other half was written once more, for `log.end` says where the newest generation began. What was read back
+//! left behind a cut never come back. A torn one that is whole again, since what was written over it had the bytes that it missed, does not
+//! either: `log.end` says where the newest generation began. What was read back
 //! without a word that it had been durable is written and synced once more: it may lie in the system's cache only, and
 //! after a failed sync even that cache may take it for written.
 //!

@@ -164,7 +164,8 @@ pub(super) fn rebound(
                 false => part.text,
             };
             // A cast to the type that the column has now says nothing more.
-            match column_alone(cx, table, &text).map_err(without_position)? {
+            let own = cx.session.bind_stored(|binder| bind_own_index_expression(&text, table, binder));
+            match own.map_err(without_position)?.as_ref().and_then(column_alone) {
                 Some(column) => key.column = column,
                 None => {
                     let made = expression_of(cx, table, text, part.name, "").map_err(without_position)?;
@@ -178,12 +179,11 @@ pub(super) fn rebound(
 }
 
 /// The column, if an expression is no more than that.
-fn column_alone(cx: &mut Cx<'_>, table: &TableDesc, text: &Expression) -> Result<Option<i16>> {
-    let bound = cx.session.bind_stored(|binder| bind_own_index_expression(text, table, binder))?;
-    Ok(match bound {
-        Some(Expr::Column(column)) if column.level == 0 => Some(column.column as i16 + 1),
+fn column_alone(own: &Expr) -> Option<i16> {
+    match own {
+        Expr::Column(column) if column.level == 0 => Some(column.column as i16 + 1),
         _ => None,
-    })
+    }
 }
 
 fn no_column(table: &TableDesc, name: &str) -> Error {
@@ -243,14 +243,13 @@ fn expression(
 ) -> Result<IndexKeyPart> {
     let written = Expression::from(text);
     let found = cx.session.bind_stored(|binder| bind_own_index_expression(&written, table, binder));
-    match found.map_err(|e| cx.place(e, text, true))? {
-        Some(Expr::Column(column)) if column.level == 0 => return Ok(IndexKeyPart::Column(column.column as i16 + 1)),
-        // A literal that has no type.
-        None => {
-            index_collation(cx, table, element, (0, None), types::oid::UNKNOWN)?;
-            return Err(operator_classes::no_default("unknown", "btree"));
-        }
-        _ => {}
+    // A literal has no type.
+    let Some(own) = found.map_err(|e| cx.place(e, text, true))? else {
+        index_collation(cx, table, element, (0, None), types::oid::UNKNOWN)?;
+        return Err(operator_classes::no_default("unknown", "btree"));
+    };
+    if let Some(column) = column_alone(&own) {
+        return Ok(IndexKeyPart::Column(column));
     }
     let made =
         expression_of(cx, table, written, name, &format!("SELECT ({text}")).map_err(|e| cx.place(e, text, true))?;
