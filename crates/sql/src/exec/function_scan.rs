@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::Result;
+use base::{Result, work};
 use types::Datum;
 
 use super::{Cx, Next, Operator};
@@ -106,11 +106,25 @@ impl SystemScan {
         if std::mem::take(&mut self.is_old) {
             let value = value.eval(cx, frame)?;
             if self.rows.is_none() || value != self.value {
+                drop_rows(&mut self.rows);
                 self.rows = Some(key.read(relation, &value, cx.run.eval)?);
                 self.value = value;
             }
         }
         Ok(())
+    }
+}
+
+/// Drops rows in parts: the catalog may have hundreds of thousands.
+fn drop_rows(rows: &mut Option<Vec<Vec<Datum>>>) {
+    if let Some(mut rows) = rows.take() {
+        work::discard_lists(&mut rows);
+    }
+}
+
+impl Drop for SystemScan {
+    fn drop(&mut self) {
+        drop_rows(&mut self.rows);
     }
 }
 
@@ -134,7 +148,7 @@ impl Operator for SystemScan {
         self.at = 0;
         self.is_old = true;
         if forget {
-            self.rows = None;
+            drop_rows(&mut self.rows);
         }
     }
 }
