@@ -101,7 +101,7 @@ impl Wait {
         self.what == What::Lock
     }
 
-    /// A wait that is already over: gives other tasks of the core a turn (the 1 ms yield of rule R9).
+    /// A wait that is already over: gives other tasks of the core a turn (the yield of rule R9).
     pub fn yield_now() -> Wait {
         let cell = WaitCell::new();
         cell.wake();

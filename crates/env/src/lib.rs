@@ -17,6 +17,7 @@ mod once;
 pub mod real;
 pub mod sends;
 pub mod sim;
+mod slice;
 pub mod strand;
 mod task;
 mod text;
@@ -26,6 +27,7 @@ pub use aligned::{Aligned, PAGE};
 pub use allocator::{Allocator, give_back, give_back_all, heap_bytes, keep_free_memory};
 pub use disk::{Disk, DiskFile, DiskLock};
 pub use lasting::Lasting;
+pub use slice::ask_for_slices_of;
 pub use task::{Task, Turn};
 pub use text::move_to_huge_pages;
 

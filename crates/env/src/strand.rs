@@ -26,7 +26,7 @@ use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 /// A turn, from the first look at the clock on.
-const TURN: Duration = Duration::from_micros(500);
+const TURN: Duration = Duration::from_micros(300);
 /// Address space of a stack, as much as the thread has. Only what is used takes memory.
 const STACK: usize = 64 << 20;
 /// Stacks that a thread keeps for later.

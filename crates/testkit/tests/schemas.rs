@@ -456,7 +456,15 @@ fn go_through_dumps(pair: &Pair, subject: &mut Subject, history: &[String], tall
         let lines = text.lines().map(|line| if line.ends_with(" is duplicated.") { "DETAIL:  a key" } else { line });
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
-    if keys_apart(&complaints[0]) != keys_apart(&complaints[1]) {
+    let [expected, actual] = complaints.each_ref().map(|text| keys_apart(text));
+    // What a materialized view computes of constants alone: see `same`.
+    let of_constants =
+        |line: &&String| line.starts_with("ERROR:  value for domain ") || line.ends_with(" does not allow null values");
+    if expected != actual {
+        let kept = |lines: &[String]| lines.iter().filter(|line| !of_constants(line)).cloned().collect::<Vec<_>>();
+        if kept(&expected) == kept(&actual) {
+            return;
+        }
         let history = history.join(";\n");
         let [expected, actual] = complaints;
         tally.wrong.push(format!("{history};\n  PostgreSQL:\n{expected}\n  under test:\n{actual}"));

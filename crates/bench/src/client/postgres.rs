@@ -25,6 +25,8 @@ use crate::target::Target;
 
 /// COPY data is sent in pieces of about this size.
 const COPY_PIECE_BYTES: usize = 256 << 10;
+/// How many bytes one call sends at most.
+const WRITTEN_AT_ONCE: usize = 256 << 10;
 
 enum Socket {
     Tcp(TcpStream),
@@ -99,11 +101,13 @@ impl Stream {
         }
     }
 
+    /// Many bytes are sent by several calls: where the kernel is not preempted, one call for 100 MB holds a processor of the server for as long as the server
+    /// reads, up to 25 ms.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match &mut self.socket {
-            Socket::Tcp(socket) => socket.write_all(bytes),
-            Socket::Unix(socket) => socket.write_all(bytes),
-        }
+        bytes.chunks(WRITTEN_AT_ONCE).try_for_each(|piece| match &mut self.socket {
+            Socket::Tcp(socket) => socket.write_all(piece),
+            Socket::Unix(socket) => socket.write_all(piece),
+        })
     }
 }
 

@@ -207,7 +207,7 @@ pub(crate) struct Run<'a> {
 }
 
 /// A turn of one statement before others of the core get theirs (rule R9).
-const TURN_NANOS: u64 = 1_000_000;
+const TURN_NANOS: u64 = 400_000;
 
 /// Memory that a finished execution may keep until it runs again.
 const KEPT_BYTES: usize = 1 << 20;
