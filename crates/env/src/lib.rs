@@ -1,7 +1,7 @@
 //! The outside world as traits: disk, clock, randomness, threads. Real ones here, simulated ones in [`sim`].
 //!
 //! Responsible for: the only calls of `std::{fs, thread, time}` below the server; io_uring; stacks and errands of statements; the memory allocator; where
-//! the instructions lie; faults, in simulation.
+//! the instructions lie; how long a thread may use its processor; faults, in simulation.
 //! Not responsible for: policy. What to do about a full disk or a failed sync is the caller's.
 //! Invariants: every file operation that returned `Ok` without a sync may be undone, torn or reordered by a crash – and the
 //! simulated disk does exactly that; a simulated world behaves the same for the same seed.
