@@ -87,6 +87,8 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         }
     }
     super::constraint::one_primary_key(cx, &table.name, &pending)?;
+    let catalog = cx.catalog();
+    super::rights::require_types_of_columns(cx, &catalog, &[], &table.columns)?;
     cx.check_free(schema, &table.name, false)?;
     cx.refuse_in_system_schema(schema, name)?;
     if table.columns.len() > COLUMNS_MAX {

@@ -327,17 +327,28 @@ pub(super) fn require_types(
                 Some(CatalogObject::Table(table)) => table.columns.as_slice(),
                 _ => &[],
             };
-            let is_new = |(at, column): &(usize, &ColumnDesc)| {
-                !column.dropped && old.get(*at).is_none_or(|old| old.type_oid != column.type_oid)
-            };
-            let mut new = table.columns.iter().enumerate().filter(is_new);
-            new.try_for_each(|(_, column)| require_type(cx, catalog, column.type_oid))
+            require_types_of_columns(cx, catalog, old, &table.columns)
         }
         CatalogObject::Type(TypeDesc { kind: TypeKind::Domain(domain), .. }) if before.is_none() => {
             require_type(cx, catalog, domain.base)
         }
         _ => Ok(()),
     }
+}
+
+/// The same of columns: of those that are new, or of another type than before. For a new relation PostgreSQL looks at them before it looks whether the
+/// relation's name is taken.
+pub(super) fn require_types_of_columns(
+    cx: &mut Cx<'_>,
+    catalog: &Catalog,
+    before: &[ColumnDesc],
+    columns: &[ColumnDesc],
+) -> Result<()> {
+    let is_new = |(at, column): &(usize, &ColumnDesc)| {
+        !column.dropped && before.get(*at).is_none_or(|old| old.type_oid != column.type_oid)
+    };
+    let mut new = columns.iter().enumerate().filter(is_new);
+    new.try_for_each(|(_, column)| require_type(cx, catalog, column.type_oid))
 }
 
 fn require_type(cx: &mut Cx<'_>, catalog: &Catalog, ty: Oid) -> Result<()> {

@@ -38,14 +38,18 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
             cx.lock(view.oid, TableLockMode::AccessExclusive).await?;
             Some(view.clone())
         }
-        Some(_) if stmt.replace => {
+        Some(other) if stmt.replace => {
+            privileges::require_owner(&cx.catalog(), cx.session.who(), other)?;
             return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{relname}\" is not a view")));
         }
-        Some(_) => {
-            return Err(Error::new(SqlState::DUPLICATE_TABLE, format!("relation \"{relname}\" already exists")));
-        }
+        Some(_) => None,
     };
-    let columns = named_columns(&cx.catalog(), &bound, &strings(&stmt.aliases), false)?;
+    let catalog = cx.catalog();
+    let columns = named_columns(&catalog, &bound, &strings(&stmt.aliases), false)?;
+    super::rights::require_types_of_columns(cx, &catalog, &[], &columns)?;
+    if replaced.is_none() {
+        cx.check_free(schema, relname, false)?;
+    }
     cx.refuse_in_system_schema(schema, &name)?;
     let mut options = storage_options(&stmt.options);
     let mut view = ViewDesc { query: text.into(), ..bound.desc };
