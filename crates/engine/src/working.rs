@@ -19,8 +19,10 @@ use crate::throttle::size;
 const SHARE_MIN: u64 = 8 << 20;
 /// Beyond the limit, the process may hold so much that is free but has not gone back to the system, or is its program.
 const SLACK: u64 = 64 << 20;
-/// The part of the limit that may be free without counting against it, if it is more than [`SLACK`].
+/// The part of the limit that may be free without counting against it, …
 const FREE_SHARE: u64 = 8;
+/// … if it is more than this: less than [`SLACK`], since the process goes on between two measurements.
+const FREE_MIN: u64 = 56 << 20;
 /// What is larger looks at what the process holds, too.
 const LOOK: u64 = 1 << 20;
 
@@ -70,7 +72,7 @@ impl Shard {
     pub fn measure_resident(&self, resident: u64) -> bool {
         let memory = self.0.store.memory();
         let free = resident.saturating_sub(memory.used().saturating_sub(memory.beyond()));
-        memory.set_other_beyond(MemoryKind::Free as usize, free, (memory.limit() / FREE_SHARE).max(SLACK));
+        memory.set_other_beyond(MemoryKind::Free as usize, free, (memory.limit() / FREE_SHARE).max(FREE_MIN));
         memory.beyond() > 0
     }
 
