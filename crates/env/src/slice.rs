@@ -14,8 +14,22 @@ use std::time::Duration;
 /// # Errors
 /// The system's; the thread is as it was then.
 pub fn ask_for_slices_of(slice: Duration) -> io::Result<()> {
-    const THIS_THREAD: libc::pid_t = 0;
-    const SIZE: u32 = size_of::<libc::sched_attr>() as u32;
+    let mut attributes = attributes()?;
+    if attributes.sched_policy != libc::SCHED_OTHER as u32 {
+        return Ok(());
+    }
+    attributes.size = SIZE;
+    attributes.sched_flags = libc::SCHED_FLAG_RESET_ON_FORK as u64;
+    attributes.sched_runtime = slice.as_nanos() as u64;
+    // SAFETY: the pointer is to attributes that say their size. The call reads them alone.
+    done(unsafe { libc::syscall(libc::SYS_sched_setattr, THIS_THREAD, &raw const attributes, 0) })
+}
+
+const THIS_THREAD: libc::pid_t = 0;
+const SIZE: u32 = size_of::<libc::sched_attr>() as u32;
+
+/// How the calling thread is scheduled.
+fn attributes() -> io::Result<libc::sched_attr> {
     let mut attributes = libc::sched_attr {
         size: SIZE,
         sched_policy: 0,
@@ -27,40 +41,31 @@ pub fn ask_for_slices_of(slice: Duration) -> io::Result<()> {
         sched_period: 0,
     };
     // SAFETY: the pointer is to where the answer goes, which is as large as is said.
-    if unsafe { libc::syscall(libc::SYS_sched_getattr, THIS_THREAD, &raw mut attributes, SIZE, 0) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    if attributes.sched_policy != libc::SCHED_OTHER as u32 {
-        return Ok(());
-    }
-    attributes.size = SIZE;
-    attributes.sched_flags = libc::SCHED_FLAG_RESET_ON_FORK as u64;
-    attributes.sched_runtime = slice.as_nanos() as u64;
-    // SAFETY: the pointer is to attributes that say their size. The call reads them alone.
-    if unsafe { libc::syscall(libc::SYS_sched_setattr, THIS_THREAD, &raw const attributes, 0) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    done(unsafe { libc::syscall(libc::SYS_sched_getattr, THIS_THREAD, &raw mut attributes, SIZE, 0) })?;
+    Ok(attributes)
+}
+
+fn done(result: libc::c_long) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The slice in the kernel's own words, in ms, where it shows them.
-    fn slice() -> Option<f64> {
-        let shown = std::fs::read_to_string("/proc/thread-self/sched").ok()?;
-        let line = shown.lines().find(|line| line.starts_with("se.slice"))?;
-        line.rsplit_once(':')?.1.trim().parse::<f64>().ok().map(|nanos| nanos / 1e6)
+    /// Whether this kernel knows slices of normal threads.
+    fn knows_slices() -> bool {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("Linux says which it is");
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+        (numbers.next(), numbers.next()) >= (Some(6), Some(12))
     }
 
     #[test]
     fn a_thread_has_the_slice_it_asked_for_and_its_children_have_not() {
+        let slice = || attributes().expect("the system tells").sched_runtime;
         let before = slice();
         ask_for_slices_of(Duration::from_micros(300)).expect("the system takes what is within its bounds");
         let child = std::thread::spawn(slice).join().expect("the thread ends");
-        // Kernels before 6.12 show no slice or keep it.
-        let Some(now) = slice().filter(|now| Some(*now) != before) else { return };
-        assert_eq!((now, child), (0.3, before));
+        assert_eq!((slice(), child), (if knows_slices() { 300_000 } else { before }, before));
     }
 }
