@@ -1,7 +1,7 @@
 //! The outside world as traits: disk, clock, randomness, threads. Real ones here, simulated ones in [`sim`].
 //!
 //! Responsible for: the only calls of `std::{fs, thread, time}` below the server; io_uring; stacks and errands of statements; the memory allocator; where
-//! the instructions lie; how long a thread may use its processor; faults, in simulation.
+//! the instructions lie; time slices; faults, in simulation.
 //! Not responsible for: policy. What to do about a full disk or a failed sync is the caller's.
 //! Invariants: every file operation that returned `Ok` without a sync may be undone, torn or reordered by a crash – and the
 //! simulated disk does exactly that; a simulated world behaves the same for the same seed.
@@ -27,7 +27,7 @@ pub use aligned::{Aligned, PAGE};
 pub use allocator::{Allocator, give_back, give_back_all, heap_bytes, keep_free_memory};
 pub use disk::{Disk, DiskFile, DiskLock};
 pub use lasting::Lasting;
-pub use slice::ask_for_slices_of;
+pub use slice::set_time_slice;
 pub use task::{Task, Turn};
 pub use text::move_to_huge_pages;
 

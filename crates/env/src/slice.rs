@@ -1,19 +1,19 @@
-//! How long a thread may use its processor before another that waits for it is looked at.
+//! The time slice of a thread.
 
 #![allow(unsafe_code)]
 
 use std::io;
 use std::time::Duration;
 
-/// Asks the system for short slices for the calling thread: when it is woken, it runs before those that have longer ones and are owed no more than it, and it
-/// takes its share of the processor in pieces so long. The share stays the same. Threads that it starts have slices of the usual length.
+/// Sets the time slice of the calling thread. A thread with a short slice preempts threads with longer ones when it wakes. Its share of the processor does not
+/// change. Threads that it starts have the default slice.
 ///
-/// Linux knows slices of normal threads since 6.12, and takes from 0.1 to 100 ms; earlier kernels accept the call and change nothing. A thread of another
-/// scheduling policy is left as it is.
+/// Linux has slices of normal threads since 6.12, from 0.1 to 100 ms; earlier kernels accept the call and ignore the slice. A thread with another
+/// scheduling policy is not changed.
 ///
 /// # Errors
 /// The system's; the thread is as it was then.
-pub fn ask_for_slices_of(slice: Duration) -> io::Result<()> {
+pub fn set_time_slice(slice: Duration) -> io::Result<()> {
     let mut attributes = attributes()?;
     if attributes.sched_policy != libc::SCHED_OTHER as u32 {
         return Ok(());
@@ -53,7 +53,7 @@ fn done(result: libc::c_long) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Whether this kernel knows slices of normal threads.
+    /// Whether this kernel has slices of normal threads.
     fn knows_slices() -> bool {
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("Linux says which it is");
         let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
@@ -61,10 +61,10 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_has_the_slice_it_asked_for_and_its_children_have_not() {
+    fn a_thread_has_the_slice_that_is_set_and_its_children_have_not() {
         let slice = || attributes().expect("the system tells").sched_runtime;
         let before = slice();
-        ask_for_slices_of(Duration::from_micros(300)).expect("the system takes what is within its bounds");
+        set_time_slice(Duration::from_micros(300)).expect("the system takes what is within its bounds");
         let child = std::thread::spawn(slice).join().expect("the thread ends");
         assert_eq!((slice(), child), (if knows_slices() { 300_000 } else { before }, before));
     }

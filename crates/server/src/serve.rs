@@ -37,7 +37,7 @@ const SHUTDOWN_MAX: Duration = Duration::from_secs(15);
 
 /// How long they may take once the end has been asked for again. They are told of it, which takes a moment.
 const SHUTDOWN_HURRIED: Duration = Duration::from_secs(1);
-/// How long the thread of a core uses its processor before others are looked at that wait for it (decision 0029).
+/// The time slice of a core's thread (decision 0029).
 const CORE_SLICE: Duration = Duration::from_micros(300);
 
 /// Serves until a signal comes. Whatever goes wrong is one line in the log.
@@ -266,8 +266,8 @@ async fn serve_until(
     let reloaded = Arc::clone(&shared);
     let core_registry = Arc::clone(&registry);
     let backend = move |_| {
-        if let Err(error) = env::ask_for_slices_of(CORE_SLICE) {
-            tracing::debug!(%error, "a core's thread has slices of the usual length");
+        if let Err(error) = env::set_time_slice(CORE_SLICE) {
+            tracing::debug!(%error, "a core's thread has the default time slice");
         }
         let registry = Arc::clone(&core_registry);
         CoreBackend::new(Arc::clone(&shared), Arc::clone(&core_access), registry, core_shard.clone())

@@ -23,10 +23,8 @@ use super::{Failure, Param, nonsense, scram};
 use crate::reactor::{self, PATIENCE};
 use crate::target::Target;
 
-/// COPY data is sent in pieces of about this size.
-const COPY_PIECE_BYTES: usize = 256 << 10;
-/// How many bytes one call sends at most.
-const WRITTEN_AT_ONCE: usize = 256 << 10;
+/// One system call sends at most so many bytes. COPY data is gathered in pieces of about this size.
+const PIECE_BYTES: usize = 256 << 10;
 
 enum Socket {
     Tcp(TcpStream),
@@ -101,10 +99,10 @@ impl Stream {
         }
     }
 
-    /// Many bytes are sent by several calls: where the kernel is not preempted, one call for 100 MB holds a processor of the server for as long as the server
-    /// reads, up to 25 ms.
+    /// Sends long data by several system calls. A kernel without preemption gives the processor to no other thread during one call: a call for 100 MB held it
+    /// for up to 25 ms.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        bytes.chunks(WRITTEN_AT_ONCE).try_for_each(|piece| match &mut self.socket {
+        bytes.chunks(PIECE_BYTES).try_for_each(|piece| match &mut self.socket {
             Socket::Tcp(socket) => socket.write_all(piece),
             Socket::Unix(socket) => socket.write_all(piece),
         })
@@ -401,7 +399,7 @@ impl Connection {
         let mut more = true;
         while more {
             let at = begin_message(&mut self.outbox, b'd');
-            while more && self.outbox.len() < COPY_PIECE_BYTES {
+            while more && self.outbox.len() < PIECE_BYTES {
                 more = fill(&mut self.outbox);
             }
             end_message(&mut self.outbox, at);

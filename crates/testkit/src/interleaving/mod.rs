@@ -43,6 +43,13 @@ pub struct Outcome {
     pub answer: Option<String>,
 }
 
+impl Outcome {
+    /// Whether the statement ended a deadlock.
+    pub fn is_deadlock(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| answer.contains("40P01"))
+    }
+}
+
 struct Session {
     connection: Connection,
     pid: String,
@@ -73,10 +80,9 @@ impl Run {
         let certain = || self.outcomes.iter().take(self.certain);
         let mut pairs = certain().zip(&other.outcomes);
         let Some((later, sooner)) = pairs.find(|(own, other)| own != other) else { return false };
-        let is_deadlock = |outcome: &Outcome| outcome.answer.as_ref().is_some_and(|answer| answer.contains("40P01"));
         later.step == sooner.step
             && later.answer.is_none()
-            && is_deadlock(sooner)
+            && sooner.is_deadlock()
             && certain().filter(|outcome| outcome.answer.is_some()).all(|outcome| other.outcomes.contains(outcome))
     }
 
@@ -182,8 +188,7 @@ impl Stage {
         run.outcomes.push(Outcome { step: number, answer: answer.as_ref().map(read) });
         self.look_at_waiting(&mut run.outcomes, read);
         let released = &run.outcomes[before + 1..];
-        let is_victim = |outcome: &Outcome| outcome.answer.as_ref().is_some_and(|answer| answer.contains("40P01"));
-        if (is_crowd && !released.is_empty()) || released.iter().any(is_victim) {
+        if (is_crowd && !released.is_empty()) || released.iter().any(Outcome::is_deadlock) {
             run.certain = run.certain.min(before + 1);
         }
     }
