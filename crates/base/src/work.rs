@@ -9,6 +9,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
+use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -333,20 +334,98 @@ pub fn between(before: &str, text: &str, after: &str) -> String {
     whole
 }
 
-/// Drops many values, counted. Nothing stops it.
+/// Drops many values, counted. Nothing stops it. While a statement is unwound others have no turn: the values are dropped on another thread
+/// then, if the calling one has others to serve.
 #[inline]
-pub fn discard<T>(values: &mut Vec<T>) {
+pub fn discard<T: Send + 'static>(values: &mut Vec<T>) {
     if values.len() > AT_ONCE {
         discard_many(values);
     }
     values.clear();
 }
 
+/// A list that may become long before its maker is done, or stopped. What is in it at its end is discarded ([`discard`]).
+#[derive(Debug)]
+pub struct List<T: Send + 'static>(Vec<T>);
+
+impl<T: Send + 'static> List<T> {
+    /// An empty list.
+    pub const fn new() -> List<T> {
+        List(Vec::new())
+    }
+
+    /// The values, when all are there.
+    pub fn done(mut self) -> Vec<T> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl<T: Send + 'static> Default for List<T> {
+    fn default() -> List<T> {
+        List::new()
+    }
+}
+
+impl<T: Send + 'static> Deref for List<T> {
+    type Target = Vec<T>;
+
+    fn deref(&self) -> &Vec<T> {
+        &self.0
+    }
+}
+
+impl<T: Send + 'static> DerefMut for List<T> {
+    fn deref_mut(&mut self) -> &mut Vec<T> {
+        &mut self.0
+    }
+}
+
+impl<T: Send + 'static> Drop for List<T> {
+    fn drop(&mut self) {
+        discard(&mut self.0);
+    }
+}
+
+impl<T: Send + 'static> IntoIterator for List<T> {
+    type Item = T;
+    type IntoIter = Values<T>;
+
+    fn into_iter(self) -> Values<T> {
+        Values(self.done().into_iter())
+    }
+}
+
+/// The values of a [`List`], one after the other. Those that nobody takes are discarded.
+#[derive(Debug)]
+pub struct Values<T: Send + 'static>(std::vec::IntoIter<T>);
+
+impl<T: Send + 'static> Iterator for Values<T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.0.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<T: Send + 'static> Drop for Values<T> {
+    fn drop(&mut self) {
+        discard(&mut std::mem::take(&mut self.0).collect());
+    }
+}
+
 /// Values dropped between two counts.
 const AT_ONCE: usize = 1024;
 
 #[cold]
-fn discard_many<T>(values: &mut Vec<T>) {
+fn discard_many<T: Send + 'static>(values: &mut Vec<T>) {
+    if std::thread::panicking() {
+        return discard_elsewhere(std::mem::take(values));
+    }
     while values.len() > AT_ONCE {
         values.truncate(values.len() - AT_ONCE);
         // It is often what is left of a statement that was stopped.

@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 use types::type_info;
 
 use crate::bind::visit;
-use crate::ddl::quote_name;
 use crate::ir::{Body, CastKind, Column, Cte, Expr, Query, RelKind, SubqueryKind};
+use crate::names::quote_name;
 
 /// A collation of `pg_catalog`.
 pub(crate) struct Collation {

@@ -10,8 +10,8 @@ use base::Oid;
 use engine_api::{Catalog, CatalogObject, ConstraintKind, Expression, Place, TableDesc, TypeKind, oids};
 
 use crate::bind::BindContext;
-use crate::ddl::quote_name;
 use crate::functions::EvalContext;
+use crate::names::{qualified, quote_name};
 use crate::stored;
 
 /// A stored expression that means nothing, or could mean several things.
@@ -173,10 +173,7 @@ fn meaning(
 
 /// An expression as reports name it.
 fn described(catalog: &Catalog, object: &CatalogObject, place: Place) -> String {
-    let name = match catalog.get(schema_of(object)) {
-        Some(schema) => format!("{}.{}", quote_name(schema.name()), quote_name(object.name())),
-        None => quote_name(object.name()),
-    };
+    let name = qualified(catalog, schema_of(object), object.name());
     let column = |number: i16| match object {
         CatalogObject::Table(table) => table.columns.get(number as usize - 1).map_or("?", |c| &c.name),
         _ => "?",

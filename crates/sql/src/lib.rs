@@ -18,6 +18,7 @@ pub mod index_code;
 pub mod ir;
 pub mod metrics;
 pub mod monitor;
+mod names;
 pub mod parse;
 pub mod plan;
 pub mod privileges;

@@ -13,9 +13,9 @@ use engine_api::{Catalog, CatalogObject, Expression, Part, Place, Reference, Tab
 use rupg_sql::Lexer;
 
 use crate::bind::{self, BindContext};
-use crate::ddl::quote_name;
 use crate::functions::extensions;
 use crate::ir::{Expr, Ty};
+use crate::names::{qualified_object, quote_literal, quote_name};
 
 /// How much of a text a reference stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,29 +40,15 @@ pub(crate) struct Note {
 /// The text that an expression is parsed and bound behind.
 pub(crate) const WRAPPER: &str = "SELECT ";
 
-fn literal(out: &mut String, text: &str) {
-    let escape = if text.contains('\\') { "E" } else { "" };
-    let _ = write!(out, "{escape}'{}'", text.replace('\\', "\\\\").replace('\'', "''"));
-}
-
-/// The name of an object with its schema's; its number if it is gone.
-fn qualified(catalog: &Catalog, oid: Oid) -> String {
-    let Some(object) = catalog.get(oid) else { return oid.to_string() };
-    match catalog.get(object.namespace().1) {
-        Some(schema) => format!("{}.{}", quote_name(schema.name()), quote_name(object.name())),
-        None => quote_name(object.name()),
-    }
-}
-
 /// The name of a type that a statement made, or of the type of arrays of it; a name of nothing if it is gone.
 fn type_name(catalog: &Catalog, oid: Oid) -> String {
     let is_it = |o: &CatalogObject| matches!(o, CatalogObject::Type(ty) if ty.array == oid);
     match types::element_of(oid) {
         Some(element) if catalog.get(oid).is_none() => match catalog.get(element).filter(|o| is_it(o)) {
-            Some(_) => format!("{}[]", qualified(catalog, element)),
+            Some(_) => format!("{}[]", qualified_object(catalog, element)),
             None => format!("\"{oid}\""),
         },
-        _ if catalog.get(oid).is_some() => qualified(catalog, oid),
+        _ if catalog.get(oid).is_some() => qualified_object(catalog, oid),
         _ => format!("\"{oid}\""),
     }
 }
@@ -71,7 +57,7 @@ fn type_name(catalog: &Catalog, oid: Oid) -> String {
 fn relation_name(catalog: &Catalog, oid: Oid) -> String {
     match crate::system::relation_by_oid(oid) {
         Some(system) => format!("{}.{}", quote_name(system.schema), quote_name(system.name)),
-        None => qualified(catalog, oid),
+        None => qualified_object(catalog, oid),
     }
 }
 
@@ -124,27 +110,27 @@ fn write(out: &mut String, reference: &Reference, catalog: &Catalog, table: Opti
         Reference::Row {} => out.push_str(&table.map(|t| quote_name(&t.name)).unwrap_or_default()),
         Reference::Type(oid) => out.push_str(&type_name(catalog, *oid)),
         Reference::ElementOf(oid) => out.push_str(&type_name(catalog, types::element_of(*oid).unwrap_or(*oid))),
-        Reference::RowType(oid) => out.push_str(&qualified(catalog, *oid)),
+        Reference::RowType(oid) => out.push_str(&qualified_object(catalog, *oid)),
         Reference::Function { of, function } => out.push_str(&function_name(catalog, *of, *function)),
         Reference::Relation(oid) => {
-            literal(out, &relation_name(catalog, *oid));
+            out.push_str(&quote_literal(&relation_name(catalog, *oid)));
             out.push_str("::regclass");
         }
         Reference::TypeConstant(oid) => {
-            literal(out, &type_name(catalog, *oid));
+            out.push_str(&quote_literal(&type_name(catalog, *oid)));
             out.push_str("::regtype");
         }
         Reference::Schema(oid) => {
             let name = catalog.get(*oid).map_or_else(|| oid.to_string(), |schema| quote_name(schema.name()));
-            literal(out, &name);
+            out.push_str(&quote_literal(&name));
             out.push_str("::regnamespace");
         }
         Reference::Label { of, label } => {
-            literal(out, &label_name(catalog, *of, *label));
+            out.push_str(&quote_literal(&label_name(catalog, *of, *label)));
             let _ = write!(out, "::{}", type_name(catalog, *of));
         }
         Reference::Labels { of, text } => {
-            literal(out, &array_text(catalog, *of, text));
+            out.push_str(&quote_literal(&array_text(catalog, *of, text)));
             let _ = write!(out, "::{}[]", type_name(catalog, *of));
         }
     }

@@ -234,7 +234,7 @@ fn shown_name(cx: &BindContext<'_>, desc: &TypeDesc) -> String {
     let name = types::format_type(desc.oid, -1);
     match cx.catalog.get(desc.schema) {
         Some(schema) if !super::types::is_visible(&cx.catalog, path, &desc.name, desc.oid) => {
-            format!("{}.{name}", crate::ddl::quote_name(schema.name()))
+            format!("{}.{name}", crate::names::quote_name(schema.name()))
         }
         _ => name,
     }

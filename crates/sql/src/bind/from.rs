@@ -174,7 +174,7 @@ impl<'a> Binder<'a, '_> {
         // Names in the text of a view, and of a stored expression, were looked up when it was made.
         let is_known = self.inside.is_some() || self.cx.names_known || self.cx.in_stored > 0;
         // The session's own is always on its path.
-        let is_temporary = || crate::ddl::temporary::is_temporary(&self.cx.catalog, schema);
+        let is_temporary = || crate::names::is_temporary(&self.cx.catalog, schema);
         let is_own = || identity.search_path.contains(&schema) && is_temporary();
         match self.cx.catalog.get(schema) {
             Some(object) if !identity.superuser && !is_known && !is_own() => {
@@ -206,7 +206,7 @@ impl<'a> Binder<'a, '_> {
             "pg_catalog" => vec![oids::SCHEMA_PG_CATALOG],
             "information_schema" => vec![oids::SCHEMA_INFORMATION_SCHEMA],
             "pg_temp" => {
-                let own = |s: &Oid| crate::ddl::temporary::is_temporary(&self.cx.catalog, *s);
+                let own = |s: &Oid| crate::names::is_temporary(&self.cx.catalog, *s);
                 self.cx.identity.search_path.iter().copied().filter(own).collect()
             }
             _ => Vec::new(),

@@ -5,7 +5,8 @@ use engine_api::oids;
 use types::{Datum, oid};
 
 use super::Binder;
-use crate::functions::{self, split_name};
+use crate::functions;
+use crate::names::split_name;
 use crate::system;
 
 /// Types whose text form is looked up in the catalog.

@@ -7,9 +7,9 @@ use types::{TypeInfo, array_of, oid, type_info, type_named};
 
 use super::ColumnType;
 use super::node::{integer_constant, strings};
-use crate::ddl::temporary::is_temporary;
 use crate::functions::Identity;
 use crate::ir::Ty;
+use crate::names::is_temporary;
 
 const MAX_LENGTH: i32 = 10_485_760;
 const MAX_PRECISION: i32 = 1000;

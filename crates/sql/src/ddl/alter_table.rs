@@ -11,12 +11,13 @@ use super::constraint::{Pending, add_constraints, require_no_nulls};
 use super::create_table::{
     COLUMNS_MAX, check_defaults, check_generated, layout_of, new_column, serial_sequence, storage_options,
 };
-use super::names::{expression_after, last_position, leftmost, quote};
+use super::names::{expression_after, last_position, leftmost};
 use super::rewrite::{as_type, constant_default, rewrite_table};
 use super::storage::{self, Of};
 use super::{Cx, drop, identity, persistence};
 use crate::bind::Computed;
 use crate::ir::Ty;
+use crate::names::{qualified, quote_name};
 use crate::system_column;
 
 pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Result<&'static str> {
@@ -501,7 +502,7 @@ async fn drop_expression(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTable
 
 /// Whether valid checks of the table leave no NULL in a column, so that its rows need not be looked at.
 fn has_no_nulls(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> bool {
-    let wanted = format!("{} IS NOT NULL", quote(&table.columns[number as usize - 1].name));
+    let wanted = format!("{} IS NOT NULL", quote_name(&table.columns[number as usize - 1].name));
     let given = table.constraints.iter().filter(|c| !c.not_valid).filter_map(|c| match &c.kind {
         ConstraintKind::Check { expression } => Some(expression),
         _ => None,
@@ -645,7 +646,7 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
 
 /// ADD COLUMN … NOT NULL without a default needs a table without rows.
 async fn require_empty(cx: &mut Cx<'_>, table: &TableDesc, column: &str) -> Result<()> {
-    let query = format!("SELECT 1 FROM {} LIMIT 1", super::constraint::qualified(&cx.catalog(), table));
+    let query = format!("SELECT 1 FROM {} LIMIT 1", qualified(&cx.catalog(), table.schema, &table.name));
     if cx.session.internal_query(&query).await?.is_empty() {
         return Ok(());
     }
@@ -841,11 +842,11 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
         let error = Error::new(SqlState::DATATYPE_MISMATCH, message);
         return Err(match old.generated {
             Some(_) => error,
-            None => error.hint(format!("You might need to specify \"USING {}::{whole}\".", quote(name))),
+            None => error.hint(format!("You might need to specify \"USING {}::{whole}\".", quote_name(name))),
         });
     }
     let place = using.unwrap_or_default();
-    let using = using.map_or_else(|| quote(name), str::to_string);
+    let using = using.map_or_else(|| quote_name(name), str::to_string);
     let (plain, shown) = (Ty::of(ty.oid), cx.session.shown_type(ty.oid, -1));
     let uses = cx
         .session

@@ -8,9 +8,10 @@ use engine_api::{
 use rupg_sql::nodes::{ConstrType, Constraint};
 
 use super::Cx;
-use super::names::{constraint_names, free_constraint_name, free_relation_name, parenthesised_after, quote, strings};
+use super::names::{constraint_names, free_constraint_name, free_relation_name, parenthesised_after, strings};
 use super::storage;
 use crate::bind::{self, KeyComparison};
+use crate::names::{qualified, quote_name};
 use crate::privileges::shown;
 use crate::system_column;
 
@@ -317,7 +318,11 @@ async fn adopt_index(
 /// Refuses NULLs that are there already.
 pub(super) async fn require_no_nulls(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
     let column = &table.columns[number as usize - 1].name;
-    let query = format!("SELECT 1 FROM {} WHERE {} IS NULL LIMIT 1", qualified(&cx.catalog(), table), quote(column));
+    let query = format!(
+        "SELECT 1 FROM {} WHERE {} IS NULL LIMIT 1",
+        qualified(&cx.catalog(), table.schema, &table.name),
+        quote_name(column)
+    );
     if cx.session.internal_query(&query).await?.is_empty() {
         return Ok(());
     }
@@ -333,12 +338,6 @@ pub(super) async fn require_no_nulls(cx: &mut Cx<'_>, table: &TableDesc, number:
 /// The name of a table's schema.
 pub(super) fn schema_of(catalog: &Catalog, table: &TableDesc) -> String {
     catalog.get(table.schema).map(|s| s.name().to_string()).unwrap_or_default()
-}
-
-/// `schema.table`, quoted.
-pub(super) fn qualified(catalog: &Catalog, table: &TableDesc) -> String {
-    let schema = catalog.get(table.schema).map(|s| s.name().to_string()).unwrap_or_default();
-    format!("{}.{}", quote(&schema), quote(&table.name))
 }
 
 async fn add_check(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool) -> Result<()> {
@@ -646,7 +645,10 @@ async fn look_at_all(cx: &mut Cx<'_>, table: &TableDesc, constraint: &Constraint
 
 async fn validate_check(cx: &mut Cx<'_>, table: &TableDesc, expression: &Expression, name: &str) -> Result<()> {
     let expression = cx.session.text_of_expression(expression, Some(table));
-    let query = format!("SELECT 1 FROM {} WHERE NOT ({expression}) LIMIT 1", qualified(&cx.catalog(), table));
+    let query = format!(
+        "SELECT 1 FROM {} WHERE NOT ({expression}) LIMIT 1",
+        qualified(&cx.catalog(), table.schema, &table.name)
+    );
     if cx.session.internal_query(&query).await?.is_empty() {
         return Ok(());
     }
@@ -674,7 +676,7 @@ pub(super) async fn test_domains(cx: &mut Cx<'_>, table: &TableDesc, index: &Ind
     // Each is evaluated, and none picks a row.
     let never = |part: &engine_api::IndexExpression| format!(" OR (({}) IS NULL) IS UNKNOWN", text(&part.text));
     let computed: String = index.expressions.iter().map(never).collect();
-    let table = qualified(&cx.catalog(), table);
+    let table = qualified(&cx.catalog(), table.schema, &table.name);
     let query = format!("SELECT 1 FROM {table} WHERE CASE WHEN ({of_rows}) THEN false{computed} END LIMIT 1");
     cx.session.internal_query(&query).await.map(drop)
 }
@@ -687,7 +689,7 @@ async fn validate_foreign_key(
     name: &str,
 ) -> Result<()> {
     let catalog = cx.catalog();
-    let column = |t: &TableDesc, n: i16| quote(&t.columns[n as usize - 1].name);
+    let column = |t: &TableDesc, n: i16| quote_name(&t.columns[n as usize - 1].name);
     let ty = |t: &TableDesc, n: i16| types::user::base_type(t.columns[n as usize - 1].type_oid, -1).0;
     let on: Vec<String> = columns
         .iter()
@@ -708,10 +710,10 @@ async fn validate_foreign_key(
     let query = format!(
         "SELECT {} FROM {} a WHERE {} AND NOT EXISTS (SELECT 1 FROM {} b WHERE {}) LIMIT 1",
         shown.join(", "),
-        qualified(&catalog, table),
+        qualified(&catalog, table.schema, &table.name),
         // MATCH FULL wants all of a key or nothing of it.
         format_args!("({})", present.join(if match_full { " OR " } else { " AND " })),
-        qualified(&catalog, referenced),
+        qualified(&catalog, referenced.schema, &referenced.name),
         on.join(" AND ")
     );
     let rows = cx.session.internal_query(&query).await?;

@@ -8,6 +8,7 @@ use super::Cx;
 use super::create_table::{layout_of, on_commit, persistence};
 use super::names::strings;
 use super::storage;
+use crate::names::is_temporary;
 use crate::session::Source;
 use crate::{collation, system_column};
 
@@ -81,7 +82,7 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exist
         return Err(Error::new(SqlState::SYNTAX_ERROR, "too many column names were specified"));
     }
     super::require_tablespace(into.tableSpaceName.as_deref())?;
-    let temporary = super::temporary::is_temporary(&cx.catalog(), schema);
+    let temporary = is_temporary(&cx.catalog(), schema);
     let mut table = TableDesc {
         options: storage::given(&into.options, storage::Of::Table)?,
         persistence: persistence(name.relpersistence, temporary),

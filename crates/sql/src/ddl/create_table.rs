@@ -9,8 +9,9 @@ use rupg_sql::nodes::{ColumnDef, ConstrType, Constraint, CreateStmt, Node, OnCom
 use super::constraint::{Pending, add_constraints};
 use super::names::{expression_after, free_relation_name, parenthesised_after};
 use super::storage;
-use super::{Cx, like, sequence, temporary};
+use super::{Cx, like, sequence};
 use crate::bind::{self, ColumnType, Computed};
+use crate::names::is_temporary;
 use crate::session::text_of;
 use crate::system_column;
 
@@ -52,7 +53,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         return Ok("CREATE TABLE");
     }
     super::require_tablespace(stmt.tablespacename.as_deref())?;
-    let temporary = temporary::is_temporary(&cx.catalog(), schema);
+    let temporary = is_temporary(&cx.catalog(), schema);
     let mut table = TableDesc {
         options: storage::given(&stmt.options, storage::Of::Table)?,
         persistence: persistence(name.relpersistence, temporary),

@@ -8,9 +8,10 @@ use engine_api::{Catalog, CatalogObject, ConstraintKind, TableDesc, TableKind, T
 use rupg_sql::nodes::{DropBehavior, DropStmt, Node, ObjectType, RangeVar};
 
 use super::doomed::{Doomed, doomed, end_of};
-use super::names::{display, quote, shown, strings};
+use super::names::{display, shown, strings};
 use super::{Cx, default_privileges};
 use crate::bind;
+use crate::names::quote_name;
 use crate::system::depend::{CLASS, CONSTRAINT, End};
 
 pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'static str> {
@@ -199,9 +200,9 @@ pub(super) fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
         Some(CatalogObject::Extension(e)) => format!("extension {}", e.name),
         Some(CatalogObject::Type(t)) => match catalog.get(t.schema) {
             Some(schema) if !bind::is_type_visible(catalog, path, &t.name, t.oid) => {
-                format!("type {}.{}", quote(schema.name()), quote(&t.name))
+                format!("type {}.{}", quote_name(schema.name()), quote_name(&t.name))
             }
-            _ => format!("type {}", quote(&t.name)),
+            _ => format!("type {}", quote_name(&t.name)),
         },
         Some(other) => other.name().to_string(),
         None => oid.to_string(),

@@ -10,6 +10,7 @@ use rupg_sql::nodes::{AlterExtensionStmt, AlterObjectSchemaStmt, CreateExtension
 
 use super::{Cx, rights};
 use crate::functions::extensions;
+use crate::names::is_temporary;
 use crate::privileges;
 use crate::system;
 
@@ -85,9 +86,9 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateExtensionStmt) -> Resul
 fn creation_schema(cx: &mut Cx<'_>) -> Result<Oid> {
     let catalog = cx.catalog();
     let path = cx.session.search_path(&catalog);
-    let mut own = path.into_iter().filter(|schema| {
-        *schema != engine_api::oids::SCHEMA_PG_CATALOG && !super::temporary::is_temporary(&catalog, *schema)
-    });
+    let mut own = path
+        .into_iter()
+        .filter(|schema| *schema != engine_api::oids::SCHEMA_PG_CATALOG && !is_temporary(&catalog, *schema));
     own.next().ok_or_else(|| Error::new(SqlState::INVALID_SCHEMA_NAME, "no schema has been selected to create in"))
 }
 
@@ -131,7 +132,7 @@ pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) ->
     }
     rights::require_schema(cx, schema, Privileges::CREATE)?;
     let mut extension = own(cx, name).await?;
-    if super::temporary::is_temporary(&cx.catalog(), schema) {
+    if is_temporary(&cx.catalog(), schema) {
         return Err(Error::unsupported("cannot move objects into or out of temporary schemas"));
     }
     cx.keep_schema(schema).await?;

@@ -9,6 +9,7 @@ use super::create_table::layout_of;
 use super::names::{display, strings};
 use super::storage;
 use super::view;
+use crate::names::quote_name;
 use crate::session::Arguments;
 use crate::system_column;
 
@@ -116,8 +117,8 @@ fn check_concurrently(cx: &mut Cx<'_>, oid: Oid) -> Result<()> {
     }
     let usable = |i: &engine_api::IndexDesc| i.unique && !i.invalid && !i.needs_code();
     if !catalog.indexes(oid).any(usable) {
-        let schema = super::quote_name(&super::constraint::schema_of(&catalog, desc));
-        let name = super::quote_name(&desc.name);
+        let schema = quote_name(&super::constraint::schema_of(&catalog, desc));
+        let name = quote_name(&desc.name);
         let message = format!("cannot refresh materialized view \"{schema}.{name}\" concurrently");
         let hint = "Create a unique index with no WHERE clause on one or more columns of the materialized view.";
         return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message).hint(hint));
@@ -154,7 +155,7 @@ async fn fill(cx: &mut Cx<'_>, oid: Oid, beside: bool) -> Result<u64> {
     cx.write(CatalogObject::Table(source.clone())).await?;
     desc.kind = TableKind::Table;
     cx.put(CatalogObject::Table(desc)).await?;
-    let quoted = |name: &str| format!("{}.{}", super::quote_name(&schema), super::quote_name(name));
+    let quoted = |name: &str| format!("{}.{}", quote_name(&schema), quote_name(name));
     let insert = format!("INSERT INTO {} SELECT * FROM {}", quoted(&whole.name), quoted(&source.name));
     if beside {
         cx.session.change_own(&format!("DELETE FROM {}", quoted(&whole.name))).await?;

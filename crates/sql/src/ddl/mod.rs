@@ -53,6 +53,7 @@ use engine_api::{
 };
 use rupg_sql::nodes::{Node, RangeVar};
 
+use crate::names::is_temporary;
 use crate::session::Session;
 
 /// What a DDL statement works with.
@@ -443,13 +444,13 @@ impl Cx<'_> {
             None => {
                 let path = self.session.search_path(&catalog);
                 let system = [oids::SCHEMA_PG_CATALOG, oids::SCHEMA_INFORMATION_SCHEMA];
-                let usable = |s: &Oid| !system.contains(s) && !temporary::is_temporary(&catalog, *s);
+                let usable = |s: &Oid| !system.contains(s) && !is_temporary(&catalog, *s);
                 path.into_iter().find(usable).ok_or_else(|| {
                     Error::new(SqlState::INVALID_SCHEMA_NAME, "no schema has been selected to create in")
                 })?
             }
         };
-        if temporary::is_temporary(&catalog, schema) {
+        if is_temporary(&catalog, schema) {
             let message = "cannot create relations in temporary schemas of other sessions";
             return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
@@ -543,7 +544,6 @@ impl Cx<'_> {
 }
 
 pub(crate) use create_as::take_into;
-pub(crate) use names::IDENTIFIER_BYTES_MAX;
 
 /// A tablespace that is named for a relation must be there, though all are kept in the same place.
 ///
@@ -558,11 +558,6 @@ pub(crate) fn require_tablespace(name: Option<&str>) -> Result<()> {
         }
         Some(name) => Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("tablespace \"{name}\" does not exist"))),
     }
-}
-
-/// An identifier, quoted if it must be.
-pub(crate) fn quote_name(name: &str) -> String {
-    names::quote(name)
 }
 
 /// Locks the table or view that a name means, and what the view is over, if the current role may.
@@ -595,10 +590,4 @@ fn refuse_pseudo_type(column: &str, ty: Oid) -> Result<()> {
     }
     let message = format!("column \"{column}\" has pseudo-type {}", ::types::format_type(ty, -1));
     Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message))
-}
-
-/// `schema.table`, quoted.
-pub(crate) fn qualified_name(session: &mut Session, table: &TableDesc) -> String {
-    let catalog = Cx { session, sql: "" }.catalog();
-    constraint::qualified(&catalog, table)
 }

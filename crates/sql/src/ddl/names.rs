@@ -1,15 +1,11 @@
 //! Names that definitions leave out, and the text of expressions that the catalog keeps as text.
 
+use crate::names::{IDENTIFIER_BYTES_MAX, quote_name};
 use base::Oid;
 use base::work::{self, Count};
 use engine_api::{Catalog, CatalogObject, TypeKind};
 use rupg_sql::nodes::{Node, RangeVar};
 use rupg_sql::{Lexer, Value};
-
-use crate::functions::quote_identifier;
-
-/// PostgreSQL's limit on identifiers, in bytes.
-pub(crate) const IDENTIFIER_BYTES_MAX: usize = 63;
 
 /// The name as it was written: with its schema if it had one.
 pub(super) fn display(name: &RangeVar) -> String {
@@ -24,8 +20,8 @@ pub(super) fn display(name: &RangeVar) -> String {
 pub(super) fn shown(catalog: &Catalog, path: &[Oid], schema: Oid, name: &str) -> String {
     let found = path.iter().find(|&&s| catalog.relation(s, name).is_some());
     match catalog.get(schema) {
-        Some(in_schema) if found != Some(&schema) => format!("{}.{}", quote(in_schema.name()), quote(name)),
-        _ => quote(name),
+        Some(in_schema) if found != Some(&schema) => format!("{}.{}", quote_name(in_schema.name()), quote_name(name)),
+        _ => quote_name(name),
     }
 }
 
@@ -130,11 +126,6 @@ pub(super) fn free_constraint_name(
         }
     }
     unreachable!("the natural numbers do not end")
-}
-
-/// An identifier, quoted if it must be.
-pub(crate) fn quote(name: &str) -> String {
-    quote_identifier(name)
 }
 
 /// Words after which a column's DEFAULT expression cannot go on.
@@ -360,7 +351,7 @@ mod tests {
             let found = units(&|| assert!(expression_after(&text, 0, keyword, true).is_some()));
             assert!(found >= long.len() as u64, "{}: {found}", &text[..12]);
             assert!(units(&|| _ = last_position(&long, "using")) >= long.len() as u64);
-            assert!(units(&|| _ = quote(&text)) >= 1000);
+            assert!(units(&|| _ = quote_name(&text)) >= 1000);
             assert!(units(&|| _ = tokens(&text, 0)) >= long.len() as u64 / 2 || text.contains("--"));
         }
         assert_eq!(before_word("CREATE Recursive VIEW \n", "view"), Some("CREATE Recursive "));

@@ -6,6 +6,7 @@ use engine_api::{Catalog, CatalogObject, ConstraintDesc, ConstraintKind, Persist
 use rupg_sql::nodes::{AlterTableCmd, AlterTableType};
 
 use super::Cx;
+use crate::names::is_temporary;
 
 /// Of a table, and of the sequences of as many of its columns: those that the statement adds are made as the table was.
 pub(super) async fn of_table(cx: &mut Cx<'_>, mut table: TableDesc, columns: usize, unlogged: bool) -> Result<()> {
@@ -56,7 +57,7 @@ pub(super) fn refuse_twice<'s>(table: &TableDesc, commands: impl Iterator<Item =
 /// Of a sequence alone.
 pub(super) async fn of_sequence(cx: &mut Cx<'_>, sequence: SequenceDesc, unlogged: bool) -> Result<()> {
     let catalog = cx.catalog();
-    if super::temporary::is_temporary(&catalog, sequence.schema) {
+    if is_temporary(&catalog, sequence.schema) {
         return Err(cannot_change(&catalog, sequence.schema, &sequence.name));
     }
     cx.put(CatalogObject::Sequence(SequenceDesc { unlogged, ..sequence })).await

@@ -9,10 +9,9 @@ use engine_api::{
 use types::{ColumnType, Datum, RowLayout, oid};
 
 use super::Cx;
-use super::constraint::qualified;
-use super::names::quote;
 use crate::exec::{OutputRow, RowSink};
 use crate::ir::Ty;
+use crate::names::{qualified, quote_name};
 
 /// Rows inserted between two turns for other connections.
 const ROWS_PER_TURN: usize = 256;
@@ -42,7 +41,7 @@ fn made_name(catalog: &Catalog, ty: Oid) -> Option<String> {
     };
     let schema = catalog.get(made.schema)?;
     let suffix = if made.array == ty { "[]" } else { suffix };
-    Some(format!("{}.{}{suffix}", quote(schema.name()), quote(&made.name)))
+    Some(format!("{}.{}{suffix}", quote_name(schema.name()), quote_name(&made.name)))
 }
 
 /// Writes every row again in `layout`, with `computed` columns given by expressions over the old row, into fresh storage.
@@ -58,10 +57,10 @@ pub(super) async fn rewrite_table(
         .iter()
         .map(|field| match computed.iter().find(|(number, _)| *number == field.column) {
             Some((_, expression)) => expression.clone(),
-            None => quote(&old.columns[field.column as usize - 1].name),
+            None => quote_name(&old.columns[field.column as usize - 1].name),
         })
         .collect();
-    let query = format!("SELECT {} FROM {}", values.join(", "), qualified(&cx.catalog(), &old));
+    let query = format!("SELECT {} FROM {}", values.join(", "), qualified(&cx.catalog(), old.schema, &old.name));
     let mut rows = NewRows::of(&table, &layout, computed, cx.catalog());
     cx.session.internal_query_into(&query, &mut rows).await?;
     let parts = rows.parts;

@@ -13,6 +13,7 @@ use rupg_sql::nodes::{
 use super::Cx;
 use super::names::strings;
 use super::role::{denied, require_member};
+use crate::names::quote_name;
 use crate::{bind, privileges};
 
 /// Refuses what the current role may not do.
@@ -163,9 +164,9 @@ pub(super) fn own_type(cx: &mut Cx<'_>, desc: &TypeDesc) -> Result<()> {
 fn shown_type(cx: &mut Cx<'_>, desc: &TypeDesc) -> String {
     let catalog = cx.catalog();
     let path = cx.session.search_path(&catalog);
-    let name = super::quote_name(&desc.name);
+    let name = quote_name(&desc.name);
     match catalog.get(desc.schema).filter(|_| !bind::is_type_visible(&catalog, &path, &desc.name, desc.oid)) {
-        Some(schema) => format!("{}.{name}", super::quote_name(schema.name())),
+        Some(schema) => format!("{}.{name}", quote_name(schema.name())),
         None => name,
     }
 }

@@ -4,7 +4,8 @@ use base::{Error, Result, SqlState};
 use rupg_sql::nodes::{Node, RangeVar};
 
 use super::names::tokens;
-use super::{Cx, quote_name, run};
+use super::{Cx, run};
+use crate::names::quote_name;
 
 /// Makes the elements, with names that mean what is in the new schema first.
 pub(super) async fn create(cx: &mut Cx<'_>, schema: &str, elements: &[Option<Node>]) -> Result<()> {

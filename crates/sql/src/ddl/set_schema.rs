@@ -6,6 +6,7 @@ use rupg_sql::nodes::{AlterObjectSchemaStmt, Node, ObjectType};
 
 use super::names::display;
 use super::{Cx, rights};
+use crate::names::is_temporary;
 
 pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) -> Result<&'static str> {
     let tag = match stmt.objectType {
@@ -34,9 +35,7 @@ pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) ->
     if !matches!(&*object, CatalogObject::Sequence(sequence) if sequence.owned_by.is_some()) {
         rights::require_schema(cx, schema, Privileges::CREATE)?;
     }
-    if super::temporary::is_temporary(&catalog, schema)
-        || super::temporary::is_temporary(&catalog, object.namespace().1)
-    {
+    if is_temporary(&catalog, schema) || is_temporary(&catalog, object.namespace().1) {
         return Err(Error::unsupported("cannot move objects into or out of temporary schemas"));
     }
     match &*object {
@@ -81,7 +80,7 @@ async fn move_type(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) -> Result<&'st
     let schema = cx.schema_named(&catalog, name)?.oid;
     rights::require_schema(cx, schema, Privileges::CREATE)?;
     rights::own_type(cx, &desc)?;
-    if super::temporary::is_temporary(&catalog, schema) || super::temporary::is_temporary(&catalog, desc.schema) {
+    if is_temporary(&catalog, schema) || is_temporary(&catalog, desc.schema) {
         return Err(Error::unsupported("cannot move objects into or out of temporary schemas"));
     }
     if desc.schema != schema {

@@ -9,16 +9,9 @@ use base::{Error, Oid, Result, SqlState};
 use engine_api::{Catalog, CatalogObject, OnCommit, Privileges, SchemaDesc, TableLockMode};
 
 use super::{Cx, drop};
+use crate::names::qualified;
 use crate::privileges;
 use crate::session::Session;
-
-/// What the names of temporary schemas begin with.
-pub(crate) const PREFIX: &str = "pg_temp_";
-
-/// Whether a schema is a session's own.
-pub(crate) fn is_temporary(catalog: &Catalog, schema: Oid) -> bool {
-    catalog.get(schema).is_some_and(|s| s.name().starts_with(PREFIX))
-}
 
 /// The relations of a schema that are no parts of others.
 fn relations_of(catalog: &Catalog, schema: Oid) -> BTreeSet<Oid> {
@@ -118,7 +111,7 @@ pub(crate) async fn on_commit(session: &mut Session) -> Result<()> {
         cx.txn().truncate(oid)?;
     }
     for table in emptied.difference(&referenced).filter_map(|&oid| catalog.table(oid)) {
-        cx.session.change_own(&format!("DELETE FROM {}", super::constraint::qualified(&catalog, table))).await?;
+        cx.session.change_own(&format!("DELETE FROM {}", qualified(&catalog, table.schema, &table.name))).await?;
     }
     Ok(())
 }

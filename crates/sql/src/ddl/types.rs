@@ -14,9 +14,10 @@ use rupg_sql::nodes::{
 use rustc_hash::FxHashSet;
 
 use super::alter_table::without_position;
-use super::names::{display, expression_after, free_constraint_name, parenthesised_after, quote, strings};
+use super::names::{display, expression_after, free_constraint_name, parenthesised_after, strings};
 use super::{Cx, rights};
 use crate::ir::Ty;
+use crate::names::quote_name;
 use crate::privileges;
 
 /// Bytes of a label.
@@ -123,7 +124,7 @@ pub(super) async fn create_enum(cx: &mut Cx<'_>, stmt: &CreateEnumStmt) -> Resul
 }
 
 fn not_an_enum(desc: &TypeDesc) -> Error {
-    Error::new(SqlState::WRONG_OBJECT_TYPE, format!("{} is not an enum", quote(&desc.name)))
+    Error::new(SqlState::WRONG_OBJECT_TYPE, format!("{} is not an enum", quote_name(&desc.name)))
 }
 
 pub(super) fn not_a_domain(cx: &mut Cx<'_>, ty: Oid) -> Error {
@@ -427,9 +428,9 @@ async fn check_rows(cx: &mut Cx<'_>, desc: &TypeDesc, condition: &str, error: fn
         cx.lock(table.oid, TableLockMode::Share).await?;
         let query = format!(
             "SELECT 1 FROM (SELECT {} AS value FROM {}.{}) AS v WHERE {condition} LIMIT 1",
-            quote(column),
-            quote(schema.name()),
-            quote(&table.name)
+            quote_name(column),
+            quote_name(schema.name()),
+            quote_name(&table.name)
         );
         if !cx.session.internal_query(&query).await?.is_empty() {
             return Err(error(column, &table.name).schema(schema.name()).table(&*table.name).column(&**column));

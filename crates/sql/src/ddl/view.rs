@@ -8,9 +8,10 @@ use rupg_sql::nodes::{Node, RangeVar, ViewCheckOption, ViewStmt};
 
 use super::Cx;
 use super::create_table::{layout_of, storage_options};
-use super::names::{Token, before_word, quote, strings, tokens};
+use super::names::{Token, before_word, strings, tokens};
 use crate::bind::BoundView;
 use crate::collation;
+use crate::names::{is_temporary, quote_name};
 use crate::privileges;
 
 pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'static str> {
@@ -93,7 +94,7 @@ pub(super) async fn bind(cx: &mut Cx<'_>, node: &Node) -> Result<(BoundView, boo
         let catalog = cx.catalog();
         for relation in &bound.desc.relations {
             let schema = catalog.get(relation.oid).map(|object| object.namespace().1);
-            temporary |= schema.is_some_and(|schema| super::temporary::is_temporary(&catalog, schema));
+            temporary |= schema.is_some_and(|schema| is_temporary(&catalog, schema));
         }
         // What was waited for may have changed what the names mean.
         if catalog.version == version {
@@ -277,7 +278,7 @@ pub(super) fn query_text(sql: &str, name: &RangeVar, aliases: &[Option<Node>]) -
     if before.and_then(|before| before_word(before, "recursive")).is_none() {
         return query.to_string();
     }
-    let columns: Vec<String> = strings(aliases).iter().map(|c| quote(c)).collect();
-    let (columns, own) = (columns.join(", "), quote(name.relname.as_deref().unwrap_or_default()));
+    let columns: Vec<String> = strings(aliases).iter().map(|c| quote_name(c)).collect();
+    let (columns, own) = (columns.join(", "), quote_name(name.relname.as_deref().unwrap_or_default()));
     format!("WITH RECURSIVE {own}({columns}) AS ({query}) SELECT {columns} FROM {own}")
 }

@@ -28,20 +28,20 @@ pub(crate) fn datum_bytes(value: &Datum) -> usize {
 /// Rows of as many values each, in lists that stay where they are: one list would be moved as a whole when it grows, which takes
 /// the longer the longer it is.
 #[derive(Debug)]
-pub(super) struct Rows<T> {
+pub(super) struct Rows<T: Send + 'static> {
     /// [`Rows::IN_LIST`] rows each, but for the last one.
     lists: Vec<Vec<T>>,
     width: usize,
     count: usize,
 }
 
-impl<T> Default for Rows<T> {
+impl<T: Send + 'static> Default for Rows<T> {
     fn default() -> Rows<T> {
         Rows { lists: Vec::new(), width: 0, count: 0 }
     }
 }
 
-impl<T> Rows<T> {
+impl<T: Send + 'static> Rows<T> {
     const IN_LIST: usize = 512;
 
     pub fn len(&self) -> usize {
@@ -85,7 +85,7 @@ impl<T> Rows<T> {
     }
 }
 
-impl<T> Drop for Rows<T> {
+impl<T: Send + 'static> Drop for Rows<T> {
     fn drop(&mut self) {
         self.clear();
     }

@@ -16,7 +16,7 @@ use engine_api::{Catalog, ExtensionDesc};
 use rustc_hash::FxHashMap;
 
 use super::{EvalContext, Function, registry};
-use crate::ddl::quote_name;
+use crate::names::quote_name;
 
 /// An extension that can be made.
 #[derive(Debug)]

@@ -29,7 +29,6 @@ mod size;
 pub(crate) use size::{call, weight};
 mod spread;
 mod text;
-pub(crate) use text::names::{quote_identifier, split_identifiers, split_name};
 mod user;
 pub(crate) use user::{ELEMENTS_OID, keep, unsafe_label};
 mod windows;

@@ -28,6 +28,7 @@ use types::{Array, Datum, Numeric};
 
 use super::entry::{argument_types, immutable, int_of, mismatch, stable, text_of, volatile};
 use super::{EvalContext, Function, Wish};
+use crate::names::{is_temporary, schema_name};
 
 /// What an identity column gets; binding puts it in the place of the `nextval` of the column's default.
 pub(crate) static IDENTITY_VALUE: Function =
@@ -296,7 +297,7 @@ fn no(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
 /// The schema of the session's temporary relations, which is always on its path; 0 if there is none.
 fn temporary_schema(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     let (catalog, path) = (cx.catalog(), cx.identity().search_path);
-    let own = path.into_iter().find(|&schema| crate::ddl::temporary::is_temporary(&catalog, schema));
+    let own = path.into_iter().find(|&schema| is_temporary(&catalog, schema));
     Ok(Datum::Oid(own.map_or(0, |schema| schema.0)))
 }
 
@@ -338,17 +339,9 @@ fn search_path(cx: &dyn EvalContext, implicit: bool) -> Vec<String> {
     let catalog = cx.catalog();
     let path = cx.identity().search_path;
     let temporary = setting_of(cx, "search_path").is_some_and(|path| path.contains("pg_temp"));
-    let own = |s: Oid| !implicit && !temporary && crate::ddl::temporary::is_temporary(&catalog, s);
+    let own = |s: Oid| !implicit && !temporary && is_temporary(&catalog, s);
     let wanted = path.iter().filter(|&&s| (s != system || implicit || named) && !own(s));
-    wanted.filter_map(|&s| catalog_name(&catalog, s)).collect()
-}
-
-fn catalog_name(catalog: &engine_api::Catalog, schema: Oid) -> Option<String> {
-    match catalog.get(schema) {
-        Some(found) => Some(found.name().to_string()),
-        None if schema == engine_api::oids::SCHEMA_PG_CATALOG => Some("pg_catalog".into()),
-        None => None,
-    }
+    wanted.filter_map(|&s| Some(schema_name(&catalog, s)?.to_string())).collect()
 }
 
 fn current_schema(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {

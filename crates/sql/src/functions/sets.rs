@@ -147,23 +147,16 @@ fn string_to_table(_: &dyn EvalContext, args: &[Datum]) -> Rows {
         Some(Datum::Text(null)) => Some(null.to_string()),
         _ => None,
     };
-    let mut parts: Vec<String> = Vec::new();
+    let mut parts: work::List<String> = work::List::new();
     match args.get(1) {
         _ if text.is_empty() => {}
         Some(Datum::Text(delimiter)) if delimiter.is_empty() => parts.push(text.to_string()),
         Some(Datum::Text(delimiter)) => {
-            let finder = memchr::memmem::Finder::new(delimiter.as_bytes());
-            let mut rest = &**text;
-            loop {
-                let found = text::bytes::find_by(&finder, rest.as_bytes());
-                let part = &rest[..found.unwrap_or(rest.len())];
-                work::beat(32);
+            for part in text::search::Wanted::new(delimiter.as_bytes()).split(text).counted(32) {
                 parts.make_room(1)?;
                 let mut copy = String::new();
                 work::append_text(&mut copy, part);
                 parts.push(copy);
-                let Some(at) = found else { break };
-                rest = &rest[at + delimiter.len()..];
             }
         }
         _ => {

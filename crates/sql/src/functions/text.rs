@@ -9,9 +9,9 @@ pub(super) mod digest;
 pub(super) mod join;
 pub(super) mod like;
 mod linear;
-pub(super) mod names;
 pub(super) mod pattern;
 pub(super) mod regexp;
+pub(super) mod search;
 pub(super) mod unicode;
 
 use base::work::{self, Count};
@@ -23,6 +23,7 @@ use types::room::{self, Room as _};
 
 use super::entry::{immutable, mismatched};
 use super::{EvalContext, Function};
+use search::Wanted;
 
 #[cold]
 pub(super) fn negative_length() -> Error {
@@ -150,7 +151,7 @@ fn overlay(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 fn position(text: &str, wanted: &str) -> i32 {
-    match bytes::find(text.as_bytes(), wanted.as_bytes()) {
+    match Wanted::new(wanted.as_bytes()).find(text.as_bytes()) {
         Some(at) => characters(&text[..at]) as i32 + 1,
         None => 0,
     }
@@ -243,9 +244,9 @@ fn replace(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         [text @ Datum::Text(_), Datum::Text(from), Datum::Text(_)] if from.is_empty() => Ok(text.clone()),
         [Datum::Text(text), Datum::Text(from), Datum::Text(to)] => {
             if to.len() > from.len() && text.len().saturating_mul(to.len()) >= room::LARGE {
-                let finder = memchr::memmem::Finder::new(from.as_bytes());
+                let wanted = Wanted::new(from.as_bytes());
                 let (mut count, mut at) = (0, 0);
-                while let Some(found) = bytes::find_by(&finder, &text.as_bytes()[at..]) {
+                while let Some(found) = wanted.find(&text.as_bytes()[at..]) {
                     work::step(8 + work::bytes(found))?;
                     count += 1;
                     at += found + from.len();
@@ -261,8 +262,8 @@ fn replace(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 fn replaced(text: &str, from: &str, to: &str) -> Result<Datum> {
     let mut out = String::new();
     let mut copied = 0;
-    let finder = memchr::memmem::Finder::new(from.as_bytes());
-    while let Some(at) = bytes::find_by(&finder, &text.as_bytes()[copied..]) {
+    let wanted = Wanted::new(from.as_bytes());
+    while let Some(at) = wanted.find(&text.as_bytes()[copied..]) {
         work::step(8 + work::bytes(at + to.len()))?;
         out.make_room(at + to.len())?;
         work::append_text(&mut out, &text[copied..copied + at]);
@@ -325,10 +326,11 @@ fn split_part(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     } else if delimiter.is_empty() {
         (number == 1).then_some(&**text)
     } else if *field > 0 {
-        text.split(&**delimiter).counted(8).nth(number - 1)
+        Wanted::new(delimiter.as_bytes()).split(text).counted(8).nth(number - 1)
     } else {
-        let fields = text.split(&**delimiter).counted(8).count();
-        fields.checked_sub(number).and_then(|at| text.split(&**delimiter).counted(8).nth(at))
+        let wanted = Wanted::new(delimiter.as_bytes());
+        let fields = wanted.split(text).counted(8).count();
+        fields.checked_sub(number).and_then(|at| wanted.split(text).counted(8).nth(at))
     };
     Ok(found.unwrap_or_default().into())
 }
@@ -412,7 +414,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(937, "substring", &[TEXT, INT4], TEXT, substring),
     immutable(1257, "textlen", &[TEXT], INT4, one!(|a| characters(a) as i32)),
     immutable(1258, "textcat", &[TEXT, TEXT], TEXT, textcat),
-    immutable(1282, "quote_ident", &[TEXT], TEXT, one!(|a| names::quote_identifier(a))),
+    immutable(1282, "quote_ident", &[TEXT], TEXT, one!(|a| crate::names::quote_name(a))),
     immutable(1317, "length", &[TEXT], INT4, one!(|a| characters(a) as i32)),
     immutable(1318, "length", &[BPCHAR], INT4, one!(|a| unpadded(a))),
     immutable(1367, "character_length", &[BPCHAR], INT4, one!(|a| unpadded(a))),

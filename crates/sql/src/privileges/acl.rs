@@ -4,6 +4,7 @@ use base::{Error, Oid, Result, SqlState};
 use engine_api::{AclItem, Catalog, Privileges};
 
 use super::Class;
+use crate::names::quote_name_in_list;
 
 /// The list that an object of a kind begins with.
 pub fn initial(class: Class, owner: Oid) -> Vec<AclItem> {
@@ -39,12 +40,6 @@ pub fn text_of(catalog: &Catalog, item: &AclItem) -> String {
     text.push('/');
     text.push_str(&name(item.grantor));
     text
-}
-
-/// Names in access lists are quoted if they have other characters than letters, digits and underscores.
-fn quote_name_in_list(name: &str) -> String {
-    let plain = name.chars().all(|c| c == '_' || c.is_alphanumeric());
-    if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
 /// What GRANT or REVOKE changes for one grantee.

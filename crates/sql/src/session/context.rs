@@ -20,6 +20,7 @@ use super::role::Setting;
 use super::settings::Settings;
 use crate::functions::{self, AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
 use crate::monitor::{Listed, Monitor};
+use crate::names::is_temporary;
 use crate::privileges::{self, Class, Who};
 use crate::statistics::{Statistics, TableStatistics};
 
@@ -260,7 +261,7 @@ impl<'a> StatementContext<'a> {
     fn check_may_write(&self, sequence: Oid, what: &str) -> Result<()> {
         let is_temporary = || {
             let catalog = self.catalog();
-            catalog.sequence(sequence).is_some_and(|s| crate::ddl::temporary::is_temporary(&catalog, s.schema))
+            catalog.sequence(sequence).is_some_and(|s| is_temporary(&catalog, s.schema))
         };
         match self.environment.read_only.get() && !is_temporary() {
             true => Err(super::query::read_only_error(what)),

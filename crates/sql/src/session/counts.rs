@@ -13,6 +13,7 @@ use crate::metrics::{self, StatementKind};
 use crate::monitor::State;
 use crate::monitor::secrets::without_secrets;
 use crate::monitor::statements::counted_text;
+use crate::names::quote_shown;
 
 /// Statements other than queries that a session remembers the figures of.
 const UTILITIES_REMEMBERED: usize = 8;
@@ -167,7 +168,7 @@ impl Session {
             // What has no text form is shown as nothing.
             let _ = types::write_text(value.as_ref(), ty, settings.output(), &mut bytes);
             let text = String::from_utf8_lossy(&bytes);
-            shown += &format!("'{}'", text.replace('\'', "''"));
+            shown += &quote_shown(&text);
         }
         shown
     }

@@ -116,7 +116,7 @@ impl Session {
 
     /// The name that the session's own schema has, or will have.
     pub(crate) fn temporary_schema_name(&self) -> String {
-        format!("{}{}", crate::ddl::temporary::PREFIX, self.environment.pid)
+        format!("{}{}", crate::names::TEMPORARY_PREFIX, self.environment.pid)
     }
 
     /// Whether the session may have made temporary relations.

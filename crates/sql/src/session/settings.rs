@@ -25,7 +25,7 @@ pub use table::SERVER_VERSION;
 use table::{Context, Kind, SPECS, Spec};
 
 use super::role::{Allowed, Setting as Identity};
-use crate::functions::split_identifiers;
+use crate::names::split_identifiers;
 use crate::parse::Backslashes;
 
 /// What a session's settings may take together.

@@ -422,7 +422,7 @@ pub(super) fn setting_text(session: &Session, name: &str, args: &List) -> Result
             }
         }
         let part = text_of(node).unwrap_or_default();
-        parts.push(if list { ddl::quote_name(&part) } else { part });
+        parts.push(if list { crate::names::quote_name(&part) } else { part });
     }
     Ok(parts.join(", "))
 }

@@ -3,8 +3,8 @@
 use base::Oid;
 use engine_api::{Catalog, ConstraintDesc, ConstraintKind, ForeignKeyAction, IndexDesc, TableDesc};
 
-use crate::ddl::quote_name;
 use crate::functions::EvalContext;
+use crate::names::{quote_name, quote_shown};
 
 fn columns(table: &TableDesc, numbers: &[i16]) -> String {
     let names: Vec<String> =
@@ -120,7 +120,7 @@ fn with_options(options: &[(String, String)]) -> String {
     }
     let one = |(name, value): &(String, String)| match quote_name(value) == *value {
         true => format!("{}={value}", quote_name(name)),
-        false => format!("{}='{}'", quote_name(name), value.replace('\'', "''")),
+        false => format!("{}={}", quote_name(name), quote_shown(value)),
     };
     format!(" WITH ({})", options.iter().map(one).collect::<Vec<_>>().join(", "))
 }

@@ -13,9 +13,9 @@ use engine_api::{DomainDesc, Expression, TableDesc, TypeKind};
 use types::{Datum, oid};
 
 use crate::bind::{self, BindContext};
-use crate::ddl::quote_name;
 use crate::functions::{self, EvalContext, Function, extensions};
 use crate::ir::{AnyAllSource, CastKind, Expr, Query, Ty};
+use crate::names::{quote_name, quote_shown};
 
 /// A column's default as it is shown.
 pub fn default_text(expression: &Expression, ty: Ty, pretty: bool, cx: &dyn EvalContext) -> String {
@@ -303,10 +303,6 @@ fn type_name(ty: Ty, cx: &dyn EvalContext) -> String {
         return oid::any_length_name(ty.oid).to_string();
     }
     functions::shown_type(cx, ty.oid, ty.typmod)
-}
-
-fn quote_literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 impl<'a> Writer<'a> {
@@ -780,7 +776,7 @@ impl<'a> Writer<'a> {
         };
         needs_label |= ty.oid == oid::NUMERIC && ty.typmod >= 0;
         match quoted {
-            true => self.out.push_str(&quote_literal(&text)),
+            true => self.out.push_str(&quote_shown(&text)),
             false => self.out.push_str(&text),
         }
         !(needs_label && labelled) || self.label(ty)

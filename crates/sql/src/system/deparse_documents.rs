@@ -3,9 +3,9 @@
 //! The binder makes a query of such a function, with a column for each field; here it becomes the call again.
 
 use crate::bind::{field_name, visit};
-use crate::ddl::quote_name;
 use crate::functions;
 use crate::ir::{Expr, Query, RelColumn, RelKind, SetCall};
+use crate::names::quote_name;
 use types::Datum;
 
 use super::deparse::Writer;

@@ -9,11 +9,11 @@ use engine_api::{RowLockMode, WaitPolicy};
 use rustc_hash::FxHashMap;
 
 use crate::bind::sequence_of;
-use crate::ddl::{IDENTIFIER_BYTES_MAX, quote_name};
 use crate::functions::{self, SEQUENCE_STATE};
 use crate::ir::{
     Body, CastKind, Column, Cte, Expr, From, JoinKind, Query, Rel, RelKind, SetCall, SetOp, SubqueryKind, Target,
 };
+use crate::names::{IDENTIFIER_BYTES_MAX, quote_name};
 
 use super::deparse::{Around, Writer, as_written, without_casts};
 

@@ -5,8 +5,8 @@ use base::Oid;
 use engine_api::{CatalogObject, TableDesc, ViewDesc};
 use rupg_sql::nodes::RangeVar;
 
-use crate::ddl::quote_name;
 use crate::functions::EvalContext;
+use crate::names::quote_name;
 
 /// Where the identifier at `at` ends.
 fn identifier_end(text: &str, at: usize) -> usize {

@@ -197,7 +197,7 @@ pub(super) fn classes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
                 options: &[],
                 access_method: 0,
                 tuples: Some(1.0),
-                persistence: if crate::ddl::temporary::is_temporary(&catalog, s.schema) {
+                persistence: if crate::names::is_temporary(&catalog, s.schema) {
                     Persistence::Temporary
                 } else if s.unlogged {
                     Persistence::Unlogged

@@ -6,8 +6,8 @@ use types::oid::UNKNOWN;
 use types::room::{self, Room as _};
 
 use super::super::entry::{argument_types, mismatch, natural_type};
-use super::super::text::names::{quote_identifier, quote_literal};
 use super::super::{EvalContext, write_text};
+use crate::names::{quote_literal, quote_name};
 
 const HINT: &str = "For a single \"%\" use \"%%\".";
 
@@ -173,7 +173,7 @@ fn shown(kind: char, value: &Datum, ty: Oid, cx: &dyn EvalContext) -> Result<Str
     // Quotes double the text twice over at most.
     room::ask(5 * text.len())?;
     match kind {
-        'I' => quoted(text, quote_identifier),
+        'I' => quoted(text, quote_name),
         'L' => quoted(text, quote_literal),
         _ => Ok(text),
     }

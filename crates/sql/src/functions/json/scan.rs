@@ -4,12 +4,11 @@
 
 use base::Result;
 use base::work::{self, Count};
-use memchr::memmem::Finder;
 use types::Datum;
 use types::json::{Value, parse};
 use types::room;
 
-use super::super::text::bytes::find_by;
+use super::super::text::search::Wanted;
 
 /// What a document is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +142,7 @@ pub(in super::super) fn fields(text: &str) -> Result<Vec<(String, &str)>> {
 /// Demands that all strings of a `json` have a meaning: a text may have halves of characters in it, which only what looks into
 /// strings complains of, as PostgreSQL does of all of them at once.
 pub(in super::super) fn check_escapes(text: &str) -> Result<()> {
-    let escapes = find_by(&Finder::new("\\u"), text.as_bytes());
+    let escapes = Wanted::new(b"\\u").find(text.as_bytes());
     escapes.map_or(Ok(()), |_| parse(text).map(drop))
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn shown_type(cx: &dyn EvalContext, oid: Oid, typmod: i32) -> String 
         return types::format_type(oid, typmod);
     };
     // The process knows a type by its committed name, the transaction by that of the catalog.
-    let shown = format!("{}{suffix}", crate::ddl::quote_name(&desc.name));
+    let shown = format!("{}{suffix}", crate::names::quote_name(&desc.name));
     let is_visible = bind::is_type_visible(&catalog, &cx.identity().search_path, &desc.name, desc.oid);
     match names::schema_name(cx, desc.schema).filter(|_| !is_visible) {
         Some(schema) => format!("{schema}.{shown}"),
@@ -179,7 +179,7 @@ pub(in crate::functions) fn regtype_out(cx: &dyn EvalContext, args: &[Datum]) ->
 }
 
 pub(in crate::functions) fn regnamespace_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    reg_text(args, |oid| cx.catalog().get(oid).map(|object| crate::ddl::quote_name(object.name())))
+    reg_text(args, |oid| cx.catalog().get(oid).map(|object| crate::names::quote_name(object.name())))
 }
 
 pub(in crate::functions) fn regproc_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -188,7 +188,7 @@ pub(in crate::functions) fn regproc_out(cx: &dyn EvalContext, args: &[Datum]) ->
             return super::regnames::function_text(cx, oid.0);
         }
         let name = system::function_name(oid.0)?;
-        let quoted = crate::ddl::quote_name(name);
+        let quoted = crate::names::quote_name(name);
         // A name that several functions have does not say which is meant; PostgreSQL shows its schema then.
         Some(if system::functions_named(name).len() > 1 { format!("pg_catalog.{quoted}") } else { quoted })
     })
@@ -239,7 +239,7 @@ pub(super) fn get_serial_sequence(cx: &dyn EvalContext, args: &[Datum]) -> Resul
         if let CatalogObject::Sequence(sequence) = &**object
             && sequence.owned_by == Some((oid, number))
         {
-            return Ok(Datum::from(names::qualified(cx, sequence.schema, &sequence.name)));
+            return Ok(Datum::from(crate::names::qualified(&cx.catalog(), sequence.schema, &sequence.name)));
         }
     }
     Ok(Datum::Null)
@@ -366,8 +366,8 @@ pub(super) fn function_definition(cx: &dyn EvalContext, args: &[Datum]) -> Resul
     Ok(Datum::from(format!(
         "CREATE OR REPLACE FUNCTION {}.{}({})\n RETURNS {}{}\n LANGUAGE internal\n{volatility} PARALLEL SAFE{strict}\nAS \
          $function${name}$function$\n",
-        schema.map_or_else(|| "pg_catalog".to_string(), |schema| crate::ddl::quote_name(schema.name())),
-        crate::ddl::quote_name(name),
+        schema.map_or_else(|| "pg_catalog".to_string(), |schema| crate::names::quote_name(schema.name())),
+        crate::names::quote_name(name),
         shown.join(", "),
         if set { "SETOF " } else { "" },
         types::format_type(ret, -1),

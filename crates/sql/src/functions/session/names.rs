@@ -3,8 +3,8 @@
 use base::{Error, Oid, Result, SqlState};
 use engine_api::Privileges;
 
-use super::super::{EvalContext, split_name};
-use crate::ddl::quote_name;
+use super::super::EvalContext;
+use crate::names::{self, quote_name, split_name};
 use crate::privileges::{self, Who};
 use crate::system;
 
@@ -14,8 +14,8 @@ fn relation_in(cx: &dyn EvalContext, schema: Oid, name: &str) -> Option<Oid> {
     if let Some(found) = catalog.relation(schema, name) {
         return Some(found.oid());
     }
-    let schema = super::catalog_name(&catalog, schema)?;
-    system::relation(&schema, name).map(|r| r.oid)
+    let schema = names::schema_name(&catalog, schema)?;
+    system::relation(schema, name).map(|r| r.oid)
 }
 
 /// Refuses to look into a schema that the current role may not use.
@@ -102,15 +102,7 @@ pub(super) fn is_visible(cx: &dyn EvalContext, oid: Oid) -> Option<bool> {
 
 /// A schema's name with the quotes it needs.
 pub(super) fn schema_name(cx: &dyn EvalContext, schema: Oid) -> Option<String> {
-    super::catalog_name(&cx.catalog(), schema).map(|name| quote_name(&name).to_string())
-}
-
-/// `schema.name` with the quotes it needs.
-pub(super) fn qualified(cx: &dyn EvalContext, schema: Oid, name: &str) -> String {
-    match super::catalog_name(&cx.catalog(), schema) {
-        Some(schema) => format!("{}.{}", quote_name(&schema), quote_name(name)),
-        None => quote_name(name),
-    }
+    names::schema_name(&cx.catalog(), schema).map(quote_name)
 }
 
 #[cold]

@@ -124,7 +124,7 @@ pub(super) fn default(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     };
     let Some(Datum::Oid(role)) = args.get(1) else { return Err(mismatch("acldefault")) };
     let catalog = cx.catalog();
-    let name = catalog.get(Oid(*role)).map_or_else(|| role.to_string(), |o| crate::ddl::quote_name(o.name()));
+    let name = catalog.get(Oid(*role)).map_or_else(|| role.to_string(), |o| crate::names::quote_name(o.name()));
     let mut values = Vec::new();
     if !everybody.is_empty() {
         values.push(Datum::from(format!("={everybody}/{name}")));

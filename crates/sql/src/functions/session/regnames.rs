@@ -9,10 +9,10 @@ use rupg_sql::nodes::{Node, TypeName};
 use types::{Datum, oid};
 
 use super::super::entry::{oid_of, text_of};
-use super::super::{EvalContext, Operator, all_operators, extensions, split_name};
+use super::super::{EvalContext, Operator, all_operators, extensions};
 use super::names;
 use crate::collation;
-use crate::ddl::quote_name;
+use crate::names::{quote_name, split_name};
 use crate::{bind, parse, system};
 
 /// What a text names.

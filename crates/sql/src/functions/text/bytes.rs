@@ -2,7 +2,6 @@
 
 use base::work::{self, Count};
 use base::{Error, Result, SqlState};
-use memchr::memmem::Finder;
 use types::Datum;
 use types::encoding::{Conversion, Encoding, utf8_text};
 use types::oid::*;
@@ -12,6 +11,7 @@ use super::super::entry::{immutable, mismatched, stable};
 use super::super::{EvalContext, Function};
 use super::digest::hex;
 use super::negative_length;
+use super::search::Wanted;
 
 /// A function of bytes.
 macro_rules! one {
@@ -83,32 +83,8 @@ fn joined(parts: &[&[u8]]) -> Vec<u8> {
     whole
 }
 
-/// Where bytes occur first.
-pub(super) fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    find_by(&Finder::new(wanted), bytes)
-}
-
-/// As [`find`], in steps.
-pub(in crate::functions) fn find_by(finder: &Finder<'_>, bytes: &[u8]) -> Option<usize> {
-    let overlap = finder.needle().len().saturating_sub(1);
-    let stretch = work::STRETCH.max(2 * overlap);
-    let mut from = 0;
-    loop {
-        let part = &bytes[from..bytes.len().min(from + stretch)];
-        if let Some(at) = finder.find(part) {
-            work::beat(at / 4);
-            return Some(from + at);
-        }
-        if from + part.len() == bytes.len() {
-            return None;
-        }
-        work::beat(part.len() / 4);
-        from += part.len() - overlap;
-    }
-}
-
 fn position(bytes: &[u8], wanted: &[u8]) -> i32 {
-    find(bytes, wanted).map_or(0, |at| at as i32 + 1)
+    Wanted::new(wanted).find(bytes).map_or(0, |at| at as i32 + 1)
 }
 
 fn trim<'b>(bytes: &'b [u8], set: &[u8], left: bool, right: bool) -> &'b [u8] {

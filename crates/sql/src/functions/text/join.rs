@@ -12,7 +12,8 @@ use types::{Array, Datum};
 
 use super::super::entry::{immutable, mismatched, stable};
 use super::super::{EvalContext, Function};
-use super::names;
+use super::search::Wanted;
+use crate::names;
 
 /// The type that a value can be written as, as far as it shows.
 fn type_of(value: &Datum) -> base::Oid {
@@ -111,12 +112,12 @@ fn string_to_array(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         _ => None,
     };
     let element = |part: &str| if Some(part) == null { Datum::Null } else { Datum::text(part) };
-    let mut values: Vec<Datum> = Vec::new();
+    let mut values = work::List::new();
     match delimiter {
         _ if text.is_empty() => {}
         Datum::Text(delimiter) if delimiter.is_empty() => values.push(element(text)),
         Datum::Text(delimiter) => {
-            for part in text.split(&**delimiter).counted(32) {
+            for part in Wanted::new(delimiter.as_bytes()).split(text).counted(32) {
                 values.make_room(1)?;
                 values.push(element(part));
             }
@@ -129,7 +130,7 @@ fn string_to_array(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         }
     }
     let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
-    Ok(Datum::Array(Arc::new(Array { element: TEXT, dims, values })))
+    Ok(Datum::Array(Arc::new(Array { element: TEXT, dims, values: values.done() })))
 }
 
 /// `array_to_string(array, delimiter [, null])`

@@ -61,12 +61,19 @@ pub(in crate::functions) fn groups(found: &Found<'_>) -> Datum {
     text_array(texts)
 }
 
-/// Room for so many texts that are together as long as one.
-fn room_for_texts(count: usize, bytes: usize) -> Result<()> {
+/// Parts of a text as values.
+fn texts(parts: &[&str], text: &str) -> Result<work::List<Datum>> {
     /// A value, the counters of its text and what that is rounded up by.
     const EACH: usize = size_of::<Datum>() + 16 + 8;
-    types::room::for_list(count, size_of::<Datum>())?;
-    types::room::ask(count.saturating_mul(EACH).saturating_add(bytes))
+    types::room::for_list(parts.len(), size_of::<Datum>())?;
+    types::room::ask(parts.len().saturating_mul(EACH).saturating_add(text.len()))?;
+    let mut values = work::List::new();
+    values.reserve_exact(parts.len());
+    for part in parts {
+        work::beat(16 + work::bytes(part.len()));
+        values.push(Datum::text(part));
+    }
+    Ok(values)
 }
 
 fn text_array(values: Vec<Datum>) -> Datum {
@@ -104,10 +111,11 @@ fn regexp_matches(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
     let options = Options::parse(flags)?;
     let limit = if options.global { usize::MAX } else { 1 };
     let regex = compiled(pattern, options)?;
-    let mut found: Vec<Datum> = Vec::new();
+    let mut found = work::List::new();
     for one in regex.matches(text, 0).take(limit) {
         // Beside the row, an array and its only text at least.
-        found.make_room(1 + found.len() / 2)?;
+        let more = 1 + found.len() / 2;
+        found.make_room(more)?;
         found.push(groups(&one?));
     }
     Ok(Box::new(found.into_iter().map(|row| Ok(vec![row]))))
@@ -117,9 +125,7 @@ fn regexp_matches(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
 fn regexp_split_to_table(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
     let (text, pattern, flags) = for_rows(args)?;
     let regex = compiled(pattern, flags_without_global(flags, "regexp_split_to_table")?)?;
-    let parts = split(&regex, text)?;
-    room_for_texts(parts.len(), text.len())?;
-    let parts: Vec<Datum> = parts.into_iter().map(Datum::text).collect();
+    let parts = texts(&split(&regex, text)?, text)?;
     Ok(Box::new(parts.into_iter().map(|row| Ok(vec![row]))))
 }
 
@@ -127,9 +133,7 @@ fn regexp_split_to_table(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
 fn regexp_split_to_array(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let regex = compiled(pattern, flags_without_global(flags(rest, 0), "regexp_split_to_array")?)?;
-    let parts = split(&regex, text)?;
-    room_for_texts(parts.len(), text.len())?;
-    Ok(text_array(parts.into_iter().map(Datum::text).collect()))
+    Ok(text_array(texts(&split(&regex, text)?, text)?.done()))
 }
 
 fn substring(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {

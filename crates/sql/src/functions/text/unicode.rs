@@ -28,11 +28,11 @@ fn invalid(message: String) -> Error {
 fn parse_ident(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(name), Datum::Bool(strict)] = args else { return mismatched(args) };
     let bad = || invalid(format!("string is not a valid identifier: \"{name}\""));
-    let mut parts: Vec<Datum> = Vec::new();
+    let mut parts = work::List::new();
     let mut rest = name.trim_start_matches(is_blank);
     let mut after_dot = false;
     loop {
-        work::step(32)?;
+        work::beat(32);
         if let Some(quoted) = rest.strip_prefix('"') {
             let end = quoted_end(quoted).ok_or_else(|| bad().detail("String has unclosed double quotes."))?;
             let part = undoubled(&quoted[..end]);
@@ -65,7 +65,7 @@ fn parse_ident(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         }
     }
     let dims = vec![(parts.len() as i32, 1)];
-    Ok(Datum::Array(Array { element: TEXT, dims, values: parts }.into()))
+    Ok(Datum::Array(Array { element: TEXT, dims, values: parts.done() }.into()))
 }
 
 fn is_blank(c: char) -> bool {

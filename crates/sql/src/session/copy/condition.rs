@@ -11,8 +11,8 @@ use engine_api::{Step, TableDesc};
 use rupg_sql::nodes::Node;
 use types::Datum;
 
-use crate::ddl::quote_name;
 use crate::exec::{ExecCx, Execution, Progress};
+use crate::names::quote_name;
 use crate::parse;
 use crate::session::Session;
 use crate::session::drive::NoRows;

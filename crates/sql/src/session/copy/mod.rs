@@ -18,7 +18,7 @@ use rupg_sql::nodes::CopyStmt;
 use self::format::Format;
 use super::block::text_of;
 use super::{Output, Session};
-use crate::ddl::quote_name;
+use crate::names::quote_name;
 use crate::privileges;
 
 /// Rows between two turns for other connections of the core.

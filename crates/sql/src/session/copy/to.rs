@@ -12,6 +12,7 @@ use super::format::Format;
 use super::{binary, check_forced, columns_of, names, require_columns, without_position};
 use crate::ddl;
 use crate::exec::{Execution, OutputRow, Progress, RowSink};
+use crate::names::qualified;
 use crate::parse;
 use crate::session::statement::Kind;
 use crate::session::{Output, ResultColumn, Session};
@@ -42,7 +43,8 @@ pub(super) async fn copy_to(
             }
             let columns = columns_of(&table, stmt)?;
             check_forced("FORCE_QUOTE", &format.force_quote, &table, &columns)?;
-            let select = format!("SELECT {} FROM {}", names(&table, &columns), ddl::qualified_name(session, &table));
+            let table_name = qualified(&session.transaction_catalog(), table.schema, &table.name);
+            let select = format!("SELECT {} FROM {table_name}", names(&table, &columns));
             let mut parsed = parse::parse(&select)?;
             let node = parsed.pop().ok_or_else(|| Error::internal("no SELECT of our own"))?.node;
             Arc::new(session.bind_query(&node, &select, &[], 0, false)?)
