@@ -1,6 +1,7 @@
 //! Checks of the repository itself: `cargo run -p xtask -- check`.
 //!
 //! - **edges**: crates depend on each other only as docs/ARCHITECTURE.md allows.
+//! - **arrows**: the files and folders of `sql` speak only of those before them in their order.
 //! - **licences**: every third-party dependency has a licence that fits Apache-2.0.
 //! - **unsafe**: only `mvcc` and `env` (io_uring) may contain unsafe code; every other crate forbids it.
 //! - **texts**: few files read the text of a stored expression, none of them to decide what depends on what.
@@ -9,11 +10,15 @@
 
 #![forbid(unsafe_code)]
 
+mod arrows;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use serde_json::Value;
+
+use crate::arrows::House;
 
 /// Which crates a crate may depend on, besides `base`.
 const EDGES: &[(&str, &[&str])] = &[
@@ -32,6 +37,32 @@ const EDGES: &[(&str, &[&str])] = &[
     ("console", &["sql"]),
     ("xtask", &[]),
 ];
+
+/// Crates whose files and folders stand in an order.
+const HOUSES: &[House] = &[House {
+    name: "sql",
+    rooms: &[
+        "parse",
+        "names",
+        "privileges",
+        "metrics",
+        "thread",
+        "monitor",
+        "statistics",
+        "functions",
+        "ir",
+        "expr",
+        "bind",
+        "plan",
+        "system",
+        "index_code",
+        "definitions",
+        "exec",
+        "ddl",
+        "session",
+    ],
+    wrong: &[("ddl", "session")],
+}];
 
 /// Crates that may depend on anything.
 const FREE: &[&str] = &["server", "bench", "testkit", "sim", "fuzz"];
@@ -63,14 +94,14 @@ const LICENCES: &[&str] = &[
 /// Files of `sql` that may read the text of a stored expression: to bind it, to show it, to run it over rows. What depends on what, and
 /// what a rename or a drop does, is decided by references (decision 0022).
 const READERS_OF_TEXTS: &[&str] = &[
-    "stored.rs",
     "definitions.rs",
     "bind/dml.rs",
+    "bind/stored.rs",
     "bind/view.rs",
     "ddl/alter_table.rs",
     "ddl/constraint.rs",
     "ddl/types.rs",
-    "functions/session/catalog.rs",
+    "system/functions/catalog.rs",
     "session/internal.rs",
     "system/constraints.rs",
     "system/deparse.rs",
@@ -126,6 +157,7 @@ fn check(metadata: &Value) -> Vec<String> {
         faults.extend(source(package));
     }
     let root = Path::new(text(metadata, "workspace_root"));
+    faults.extend(HOUSES.iter().flat_map(|house| arrows_of(root, house)));
     faults.extend(texts(root));
     faults.extend(rules(root));
     faults
@@ -152,6 +184,14 @@ fn files(root: &Path, folder: &Path) -> Result<Vec<(String, String)>, String> {
         }
     }
     Ok(found)
+}
+
+/// Arrows between the rooms of a crate that point the wrong way.
+fn arrows_of(root: &Path, house: &House) -> Vec<String> {
+    match files(&root.join("crates").join(house.name).join("src"), Path::new("")) {
+        Ok(files) => arrows::check(house, &files),
+        Err(error) => vec![error],
+    }
 }
 
 /// Citations, in comments and documents, of rules that are not there.
@@ -290,7 +330,7 @@ mod tests {
         assert_eq!(reading("ddl/uses.rs", "for reference in expression.references() {").len(), 0);
         assert_eq!(reading("ddl/uses.rs", "crate::stored::text(expression, catalog, None).contains(name)").len(), 1);
         assert_eq!(reading("ddl/drop.rs", "if let Expression::Written(text) = default {").len(), 1);
-        assert_eq!(reading("stored.rs", "Part::Text(text)").len(), 0);
+        assert_eq!(reading("bind/stored.rs", "Part::Text(text)").len(), 0);
     }
 
     #[test]

@@ -12,8 +12,8 @@ use base::{Error, Result};
 use env::Clock;
 use pgwire::scram::{ITERATIONS, Verifier};
 use pgwire::{Registry, timers};
+use sql::functions::LoginRule;
 use sql::session::Host;
-use sql::system::login_rules::LoginRule;
 
 use crate::access::Access;
 

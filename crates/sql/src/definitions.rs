@@ -10,9 +10,9 @@ use base::Oid;
 use engine_api::{Catalog, CatalogObject, ConstraintKind, Expression, Place, TableDesc, TypeKind, oids};
 
 use crate::bind::BindContext;
+use crate::bind::stored;
 use crate::functions::EvalContext;
 use crate::names::{qualified, quote_name};
-use crate::stored;
 
 /// A stored expression that means nothing, or could mean several things.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,11 +12,12 @@ use types::{Datum, OutputSettings};
 
 use crate::bind::{self, BindContext};
 use crate::expr::{Code, Plain, Resolve, Slot, compile};
-use crate::functions::{EvalContext, Function, Identity, Volatility};
-use crate::ir::{Column, Expr, Query, SubqueryKind};
+use crate::functions::{EvalContext, Identity};
+use crate::ir::{Column, Query, SubqueryKind};
 
 /// The compiler of index code, for the engine.
 pub fn compiler() -> Arc<dyn IndexCompiler> {
+    crate::system::install();
     Arc::new(Compiler)
 }
 
@@ -131,58 +132,6 @@ impl Compiled {
     }
 }
 
-/// Whether an expression is the same whoever evaluates it, and when. Parts that are never evaluated do not count, nor does what a
-/// domain demands, which is taken to stay as it is.
-pub(crate) fn is_immutable(expr: &Expr) -> bool {
-    is_immutable_part(&bind::simplified(expr))
-}
-
-fn is_immutable_part(expr: &Expr) -> bool {
-    let expr = bind::under_domain(expr);
-    let is_own = match expr {
-        Expr::Call { function, .. } if function.name.starts_with("domain ") => true,
-        Expr::Call { function, args, .. } => is_immutable_call(function, args),
-        Expr::Cast { arg, ty, kind, .. } => {
-            *kind != crate::ir::CastKind::InOut || has_one_text(arg.ty().oid) && is_read_alike(ty.oid)
-        }
-        _ => true,
-    };
-    let mut immutable = is_own;
-    bind::visit::children(expr, &mut |child| immutable = immutable && is_immutable_part(child), &mut |_| {});
-    immutable
-}
-
-/// Whether a call says the same of the same arguments, whoever evaluates it, and when.
-pub(crate) fn is_immutable_call(function: &Function, args: &[Expr]) -> bool {
-    // PostgreSQL writes these out before it looks: all they do is to make texts of their arguments.
-    let makes_text = || MAKES_TEXT.contains(&function.oid) && args.iter().all(|arg| has_one_text(arg.ty().oid));
-    function.volatility == Volatility::Immutable || makes_text()
-}
-
-/// `quote_literal(anyelement)`, `quote_nullable(anyelement)`, `text || anynonarray`, `anynonarray || text`.
-const MAKES_TEXT: [u32; 4] = [1285, 1290, 2003, 2004];
-
-/// Whether the output function of a type is immutable in PostgreSQL, that is, depends on no setting and no name.
-fn has_one_text(ty: Oid) -> bool {
-    use types::oid::*;
-    is_plain(ty) && ![DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL].contains(&types::user::base_type(ty, -1).0)
-}
-
-/// The same of its input function.
-fn is_read_alike(ty: Oid) -> bool {
-    use types::oid::*;
-    has_one_text(ty) && ![TIME, TIMETZ].contains(&types::user::base_type(ty, -1).0)
-}
-
-/// Whether values of a type show no names of objects, as enums, regclass and its kin do, and have no parts that might.
-fn is_plain(ty: Oid) -> bool {
-    use types::oid::*;
-    let base = types::user::base_type(ty, -1).0;
-    let has_parts =
-        base == RECORD || types::element_of(base).is_some() && ![NAME, INT2VECTOR, OIDVECTOR].contains(&base);
-    !has_parts && !types::user::is_enum(base) && !crate::functions::is_name_in_catalog(base)
-}
-
 /// The context of expressions that depend on nothing but a row.
 struct Nobody {
     settings: OutputSettings,
@@ -191,13 +140,14 @@ struct Nobody {
 
 /// The context of what is bound outside of any session.
 pub(crate) fn nobody_with(catalog: Arc<Catalog>) -> impl EvalContext {
+    crate::system::install();
     Nobody { settings: OutputSettings::default(), catalog }
 }
 
 /// A context for tests of what depends on nothing but rows.
 #[cfg(test)]
 pub(crate) fn nobody() -> impl EvalContext {
-    Nobody { settings: OutputSettings::default(), catalog: Arc::default() }
+    nobody_with(Arc::default())
 }
 
 fn unavailable<T>() -> Result<T> {

@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 pub mod bind;
-mod collation;
 mod ddl;
 pub mod definitions;
 pub mod exec;
@@ -24,7 +23,5 @@ pub mod plan;
 pub mod privileges;
 pub mod session;
 pub mod statistics;
-mod stored;
 pub mod system;
-mod system_column;
 mod thread;

@@ -294,7 +294,7 @@ impl Binder<'_, '_> {
                 let elements = element_of(base_of(from)).map(base_of).zip(element_of(to));
                 let function = match elements {
                     Some((from, to)) if super::regtypes::is_catalog_type(to) && category(from) == 'S' => {
-                        super::regtypes::input_function(to)
+                        crate::functions::input_of_names(to)
                     }
                     elements => match elements.and_then(|(from, to)| functions::cast(from, to)) {
                         Some(entry) if entry.function.is_some() => cast_function(entry),
@@ -339,7 +339,7 @@ impl Binder<'_, '_> {
             oid::TEXT => expr,
             _ => fold::cast(self.cx, expr, Ty::of(oid::TEXT), CastKind::InOut, explicit, at),
         };
-        let function = super::regtypes::input_function(to)
+        let function = crate::functions::input_of_names(to)
             .ok_or_else(|| Error::internal(format!("type {} has no input", self.type_name(to))))?;
         Ok(fold::call(self.cx, function, vec![text], Ty::of(to), at))
     }

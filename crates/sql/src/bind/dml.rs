@@ -18,11 +18,11 @@ use super::select::{BoundQuery, origin};
 use super::view::Through;
 use super::{BindContext, Binder, Located, ResultColumn};
 use crate::functions;
+use crate::ir::system_column;
 use crate::ir::{
     Column, ColumnSource, ConflictUpdate, Delete, Expr, Guard, Insert, InsertSource, OnConflict, Query, Rel, RelKind,
     Statement, TableInfo, Target, Ty, Update,
 };
-use crate::system_column;
 
 /// A bound statement and its result columns.
 pub(super) type Bound = (Statement, Vec<ResultColumn>);
@@ -235,7 +235,7 @@ impl<'a> Binder<'a, '_> {
                 Err(super::view::not_updatable(relation.name, verb, why))
             }
             Relation::System(relation) if !self.cx.identity.superuser => {
-                Err(crate::privileges::denied_on_system(relation))
+                Err(crate::privileges::denied_on_system(relation.name, relation.is_view()))
             }
             Relation::System(relation) => {
                 let message = format!("permission denied: \"{}\" is a system catalog", relation.name);
@@ -735,7 +735,7 @@ impl<'a> Binder<'a, '_> {
         let mut numbers: Vec<usize> = (0..table.indexes.len()).collect();
         numbers.sort_by_key(|&n| table.indexes[n].predicate.is_some());
         numbers.retain(|&n| is_over(n));
-        let is_implied = |n: &&usize| predicate(**n).is_none_or(|p| crate::plan::implies(condition.as_ref(), p));
+        let is_implied = |n: &&usize| predicate(**n).is_none_or(|p| super::implies(condition.as_ref(), p));
         if let Some(&number) = numbers.iter().find(is_implied) {
             return Ok((table.indexes[number].oid, condition));
         }
@@ -746,7 +746,7 @@ impl<'a> Binder<'a, '_> {
             return Ok((*first, condition));
         }
         // PostgreSQL looks for the index when it plans: the statement can be described, but not run.
-        self.refused.get_or_insert_with(crate::plan::no_arbiter);
+        self.refused.get_or_insert_with(no_arbiter);
         Ok((base::Oid::INVALID, condition))
     }
 
@@ -1171,7 +1171,7 @@ pub(super) fn default_expression(
 
 /// 42804: what is computed for a column cannot become a value of it.
 fn no_default(column: &str, ty: Ty, from: base::Oid, eval: &dyn functions::EvalContext) -> Error {
-    let [ty, from] = [ty.oid, from].map(|ty| functions::shown_type(eval, ty, -1));
+    let [ty, from] = [ty.oid, from].map(|ty| crate::bind::shown_type(eval, ty, -1));
     let message = format!("column \"{column}\" is of type {ty} but default expression is of type {from}");
     Error::new(SqlState::DATATYPE_MISMATCH, message).hint("You will need to rewrite or cast the expression.")
 }
@@ -1308,7 +1308,7 @@ pub(super) fn detached<T>(
         return Err(super::stack_depth());
     }
     let catalog = Arc::clone(&cx.catalog);
-    let text = crate::stored::text(expression, &catalog, table);
+    let text = crate::bind::stored::text(expression, &catalog, table);
     let params = std::mem::take(&mut cx.param_types);
     cx.in_stored += 1;
     let result = match expression {
@@ -1331,4 +1331,10 @@ pub(super) fn detached<T>(
     cx.in_stored -= 1;
     cx.param_types = params;
     result
+}
+
+/// 42P10 for a conflict target that no unique index is for.
+pub(crate) fn no_arbiter() -> Error {
+    let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+    Error::new(SqlState::INVALID_COLUMN_REFERENCE, message)
 }

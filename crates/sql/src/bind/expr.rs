@@ -12,8 +12,8 @@ use super::node::{location, string, strings, value_function_name};
 use super::scope::Place;
 use super::{Binder, Located, types as type_names};
 use crate::functions::{self, CastContext};
+use crate::ir::system_column::SystemColumn;
 use crate::ir::{CastKind, Expr, Ty};
-use crate::system_column::SystemColumn;
 
 /// How deep expressions may nest that are kept, and all where there is no more stack than the usual 2 MiB of a thread, unoptimized
 /// too.
@@ -308,7 +308,7 @@ impl<'a> Binder<'a, '_> {
         let Some(arg) = node.arg.as_ref() else { return Err(base::Error::internal("COLLATE of nothing")) };
         let value = self.expr(arg)?;
         let names = strings(&node.collname);
-        let collation = crate::collation::named(&self.cx.catalog, self.cx.identity.database_oid, &names)
+        let collation = crate::bind::collation::named(&self.cx.catalog, self.cx.identity.database_oid, &names)
             .map_err(|error| self.locate(error, node.location))?
             .oid;
         let ty = value.expr.ty().oid;

@@ -43,7 +43,7 @@ fn spelled(args: Vec<Expr>) -> Vec<Expr> {
 
 /// The value of an immutable call over constants.
 fn value_of_call(cx: &BindContext<'_>, function: &'static Function, args: &[Expr]) -> Option<Result<Datum>> {
-    if !function.strict || !crate::index_code::is_immutable_call(function, args) {
+    if !function.strict || !super::immutable::is_immutable_call(function, args) {
         return None;
     }
     let values: Option<Vec<Datum>> = args

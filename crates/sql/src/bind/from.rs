@@ -14,9 +14,9 @@ use super::expr::and;
 use super::node::{string, strings};
 use super::scope::{Item, NamedColumn, Place, columns_of};
 use super::{Binder, Located};
+use crate::ir::system_relation::{self, SystemRelation};
 use crate::ir::{Expr, From, JoinKind, Query, Rel, RelColumn, RelKind, SetCall, TableInfo, Ty};
-use crate::privileges::{self, Who};
-use crate::system::{self, SystemRelation};
+use crate::privileges::{self};
 
 /// What a name in FROM or after INTO stands for.
 pub(super) enum Relation {
@@ -170,7 +170,7 @@ impl<'a> Binder<'a, '_> {
     /// Whether the current role may look into a schema.
     pub(super) fn may_use(&self, schema: Oid) -> Result<()> {
         let identity = &self.cx.identity;
-        let who = Who { role: identity.role, database: identity.database_oid };
+        let who = identity.who();
         // Names in the text of a view, and of a stored expression, were looked up when it was made.
         let is_known = self.inside.is_some() || self.cx.names_known || self.cx.in_stored > 0;
         // The session's own is always on its path.
@@ -509,8 +509,8 @@ fn using_column(columns: &[NamedColumn], name: &str, side: &str) -> Result<Expr>
 /// A relation of the system's in one of its schemas.
 fn system_relation(schema: Oid, name: &str) -> Option<&'static SystemRelation> {
     match schema {
-        oids::SCHEMA_PG_CATALOG => system::relation("pg_catalog", name),
-        oids::SCHEMA_INFORMATION_SCHEMA => system::relation("information_schema", name),
+        oids::SCHEMA_PG_CATALOG => system_relation::named("pg_catalog", name),
+        oids::SCHEMA_INFORMATION_SCHEMA => system_relation::named("information_schema", name),
         _ => None,
     }
 }

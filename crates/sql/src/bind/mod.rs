@@ -5,6 +5,7 @@
 //! Invariants: a bound statement has no untyped expression; everything unsupported is refused here with 0A000.
 
 mod coerce;
+pub(crate) mod collation;
 mod compare;
 mod composite;
 mod cte;
@@ -18,6 +19,8 @@ mod from;
 mod func;
 mod group;
 mod grouping;
+mod immutable;
+mod imply;
 mod json_rows;
 mod key_types;
 mod merge;
@@ -39,6 +42,7 @@ mod select;
 mod set_calls;
 mod setop;
 mod simplify;
+pub(crate) mod stored;
 mod sublink;
 mod subscript;
 mod system_columns;
@@ -51,12 +55,15 @@ mod window;
 pub(crate) use select::clause_name;
 pub(crate) use simplify::simplified;
 
+pub(crate) use dml::no_arbiter;
 pub(crate) use equal::{same, same_result};
 pub(crate) use group::window_parts;
+pub(crate) use immutable::is_immutable;
+pub(crate) use imply::{all_implied, implies};
 pub(crate) use json_rows::field_name;
 pub(crate) use key_types::{KeyComparison, key_comparison, key_operators};
 pub(crate) use permissions::sequence_of;
-pub(crate) use view::{is_barrier, runs_as_invoker};
+pub(crate) use types::shown_type;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -67,7 +74,7 @@ use engine_api::{Catalog, Expression, TableDesc, TableLockMode};
 use rupg_sql::nodes::{Node, RangeVar, TypeName};
 
 use crate::functions::{CastContext, EvalContext, Function, Identity, Operator};
-use crate::ir::{self, Column, Expr, Ty};
+use crate::ir::{self, BoundIndex, Column, Expr, Ty};
 
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +135,7 @@ pub struct BindContext<'a> {
     /// Within the texts of so many stored expressions, one in another, whose names were looked up when they were defined.
     in_stored: u32,
     /// The references of the stored expression that is bound next, if they are asked for.
-    pub(crate) notes: Option<Vec<crate::stored::Note>>,
+    pub(crate) notes: Option<Vec<stored::Note>>,
     /// Within an expression that is kept: the search path outside of it.
     path_outside: Option<Vec<Oid>>,
 }
@@ -136,7 +143,7 @@ pub struct BindContext<'a> {
 impl<'a> BindContext<'a> {
     /// The name of a type as messages show it: with its schema unless the session's search path finds it without.
     fn type_name(&self, ty: Oid) -> String {
-        crate::functions::shown_type(self.eval, ty, -1)
+        crate::bind::shown_type(self.eval, ty, -1)
     }
 
     /// The sequences that what was bound draws from, as far as they are named by constants.
@@ -237,7 +244,7 @@ struct Binder<'a, 'c> {
     /// Primary keys that GROUP BY has needed so far, while a view is being defined.
     keys: Option<Vec<Oid>>,
     /// References met so far, if they are asked for.
-    notes: Option<Vec<crate::stored::Note>>,
+    notes: Option<Vec<stored::Note>>,
 }
 
 impl<'a, 'c> Binder<'a, 'c> {
@@ -369,7 +376,7 @@ pub fn bind_unrun(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<Un
     let (columns, statement) = (select::result_columns(&query), ir::Statement::Select(Box::new(query)));
     binder.check_params(&statement)?;
     let ir::Statement::Select(query) = statement else { return Err(Error::internal("not a query")) };
-    let collations = crate::collation::of_output(&query, &cx.catalog, sql)?;
+    let collations = collation::of_output(&query, &cx.catalog, sql)?;
     Ok(Unrun { columns, collations, param_types: cx.param_types.clone() })
 }
 
@@ -379,7 +386,7 @@ pub fn bind_view(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<Bou
         return Err(Error::unsupported("views of this statement are not supported"));
     };
     let (query, desc) = view::define(select, sql, cx)?;
-    let collations = crate::collation::of_output(&query, &cx.catalog, sql)?;
+    let collations = collation::of_output(&query, &cx.catalog, sql)?;
     Ok(BoundView { columns: view::shown_columns(&query), collations, desc })
 }
 
@@ -532,15 +539,6 @@ pub(crate) fn is_part(whole: &Expr, part: &Expr) -> bool {
         Expr::And(all) => all.iter().any(|one| is_part(one, part)),
         one => equal::same(one, part),
     }
-}
-
-/// The expressions and the condition of an index, over the columns of its table (rel 0).
-#[derive(Clone, Debug, Default)]
-pub struct BoundIndex {
-    /// Its expressions, in order.
-    pub expressions: Vec<Expr>,
-    /// WHERE
-    pub predicate: Option<Expr>,
 }
 
 /// Binds what an index computes.

@@ -6,9 +6,9 @@ use types::{Datum, oid, user};
 
 use super::node::strings;
 use super::{BindContext, Binder};
+use crate::bind::stored::{Note, Span};
 use crate::functions::{Function, extensions};
 use crate::ir::{Column, Expr, Ty};
-use crate::stored::{Note, Span};
 
 impl<'a, 'c> Binder<'a, 'c> {
     /// A binder of a stored expression's text, which notes references if they are asked for. Those of other texts that are bound on

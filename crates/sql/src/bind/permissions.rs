@@ -13,12 +13,12 @@ use types::Datum;
 
 use super::{BindContext, visit};
 use crate::functions::SEQUENCE_STATE;
+use crate::ir::system_relation::SystemRelation;
 use crate::ir::{
     Body, Expr, Insert, InsertSource, MergeKind, Query, QueryOfView, Rel, RelKind, SetCall, Statement, Target,
     ThroughViews, ViewUse,
 };
 use crate::privileges::{self, Who};
-use crate::system::SystemRelation;
 
 /// What a statement does to one range-table entry.
 struct Need {
@@ -75,7 +75,8 @@ pub(super) fn denied(statement: &Statement, cx: &BindContext<'_>) -> Option<Erro
         return cx.catalog.get(need.table.oid).map(|object| privileges::denied_on(object));
     }
     let mut secrets = walk.secrets.iter();
-    let hidden = secrets.find_map(|&(table, role)| privileges::hidden(&cx.catalog, Who { role, ..who }, table));
+    let hidden = secrets
+        .find_map(|&(table, role)| privileges::hidden(&cx.catalog, Who { role, ..who }, table.name, table.is_view()));
     if hidden.is_some() {
         return hidden;
     }
@@ -218,7 +219,7 @@ impl Walk {
 
     /// In whose name the query of a view is run: its owner's, unless the view says that it is that of whoever runs the statement.
     fn acting(&self, view: &TableDesc) -> Oid {
-        if super::view::runs_as_invoker(view) { self.invoker } else { view.owner }
+        if crate::ir::view::runs_as_invoker(view) { self.invoker } else { view.owner }
     }
 
     fn need(&mut self, level: usize, rel: usize) -> Option<&mut Need> {

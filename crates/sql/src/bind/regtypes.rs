@@ -6,17 +6,11 @@ use types::{Datum, oid};
 
 use super::Binder;
 use crate::functions;
+use crate::ir::system_relation;
 use crate::names::split_name;
-use crate::system;
 
 /// Types whose text form is looked up in the catalog.
 pub(super) use crate::functions::is_name_in_catalog as is_catalog_type;
-
-/// The function that looks for what a text names.
-pub(super) fn input_function(ty: Oid) -> Option<&'static functions::Function> {
-    let name = types::type_info(ty)?.name;
-    functions::function(&format!("{name} input"), &[oid::TEXT])
-}
 
 impl Binder<'_, '_> {
     /// The value of a literal of a catalog type; `None` for other types.
@@ -96,7 +90,7 @@ impl Binder<'_, '_> {
                 oids::SCHEMA_INFORMATION_SCHEMA => Some("information_schema"),
                 _ => None,
             };
-            if let Some(relation) = system_schema.and_then(|s| system::relation(s, name)) {
+            if let Some(relation) = system_schema.and_then(|s| system_relation::named(s, name)) {
                 return Ok(relation.oid);
             }
             if let Some(object) = catalog.relation(schema, name) {

@@ -44,7 +44,7 @@ impl<'a> Binder<'a, '_> {
         };
         let [Some(percent)] = sample.args.as_slice() else {
             let message = format!("tablesample method {method} requires 1 argument, not {}", sample.args.len());
-            return Err(self.error(crate::exec::bad_sample(), message, sample.location));
+            return Err(self.error(SqlState::INVALID_TABLESAMPLE_ARGUMENT, message, sample.location));
         };
         let percent = self.sample_argument(percent, oid::FLOAT4)?;
         let seed = sample.repeatable.as_ref().map(|seed| self.sample_argument(seed, oid::FLOAT8)).transpose()?;

@@ -13,8 +13,8 @@ use rupg_sql::nodes::Node;
 use super::Binder;
 use super::cte::KnownCte;
 use super::visit::shift_levels;
+use crate::ir::system_column::SystemColumn;
 use crate::ir::{AggCall, Column, Expr, Rel, RelKind};
-use crate::system_column::SystemColumn;
 
 /// The part of a statement an expression stands in; decides what it may contain and how errors name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

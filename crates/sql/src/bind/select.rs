@@ -428,7 +428,7 @@ impl<'a> Binder<'a, '_> {
                 // Nobody can be granted it.
                 let relation = *relation;
                 if !self.cx.identity.superuser {
-                    self.refused.get_or_insert_with(|| privileges::denied_on_system(relation));
+                    self.refused.get_or_insert_with(|| privileges::denied_on_system(relation.name, relation.is_view()));
                 }
                 None
             }

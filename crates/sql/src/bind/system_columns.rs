@@ -7,8 +7,8 @@ use rupg_sql::nodes::ResTarget;
 use super::Binder;
 use super::dml::Written;
 use super::scope::{Item, Place};
+use crate::ir::system_column::SystemColumn;
 use crate::ir::{Column, Expr, Rel, RelKind, Ty};
-use crate::system_column::SystemColumn;
 
 impl Binder<'_, '_> {
     /// The system column of this name of an item of scope `index`.

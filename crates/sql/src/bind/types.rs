@@ -1,15 +1,15 @@
 //! Type names: what `varchar(20)[]` in a statement means.
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{Catalog, oids};
+use engine_api::{Catalog, CatalogObject, oids};
 use rupg_sql::nodes::{Node, TypeName};
 use types::{TypeInfo, array_of, oid, type_info, type_named};
 
 use super::ColumnType;
 use super::node::{integer_constant, strings};
-use crate::functions::Identity;
+use crate::functions::{EvalContext, Identity};
 use crate::ir::Ty;
-use crate::names::is_temporary;
+use crate::names::{is_temporary, quote_name, schema_name};
 
 const MAX_LENGTH: i32 = 10_485_760;
 const MAX_PRECISION: i32 = 1000;
@@ -287,5 +287,24 @@ fn interval(numbers: &[i32]) -> Result<i32> {
         [_, n] if *n < 0 => Err(invalid(format!("INTERVAL({n}) precision must not be negative"))),
         [range, n] => Ok((range << 16) | (*n).min(6)),
         _ => Err(invalid("invalid INTERVAL type modifier".to_string())),
+    }
+}
+
+/// A type's name with its modifier, and with its schema if it is not found without.
+pub(crate) fn shown_type(cx: &dyn EvalContext, oid: Oid, typmod: i32) -> String {
+    let (made, suffix) = match type_info(oid) {
+        Some(info) if info.is_array() => (info.element, "[]"),
+        _ => (oid, ""),
+    };
+    let catalog = cx.catalog();
+    let Some(CatalogObject::Type(desc)) = catalog.get(made).map(|o| &**o) else {
+        return types::format_type(oid, typmod);
+    };
+    // The process knows a type by its committed name, the transaction by that of the catalog.
+    let shown = format!("{}{suffix}", quote_name(&desc.name));
+    let is_visible = is_visible(&catalog, &cx.identity().search_path, &desc.name, desc.oid);
+    match schema_name(&catalog, desc.schema).filter(|_| !is_visible) {
+        Some(schema) => format!("{}.{shown}", quote_name(schema)),
+        None => shown,
     }
 }

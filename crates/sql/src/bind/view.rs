@@ -19,7 +19,7 @@ use super::node::strings;
 use super::scope::{Item, NamedColumn, Place, columns_of};
 use super::{BindContext, Binder};
 use crate::functions::SEQUENCE_STATE;
-use crate::ir::{Expr, Query, QueryOfView, Rel, RelColumn, RelKind, TableInfo, Ty, WrittenView};
+use crate::ir::{BoundIndex, Expr, Query, QueryOfView, Rel, RelColumn, RelKind, TableInfo, Ty, WrittenView};
 use crate::parse;
 
 /// A simple view between a statement and the table it changes.
@@ -199,7 +199,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
         }
         let catalog = Arc::clone(&self.cx.catalog);
-        let text = crate::stored::text(&view.query, &catalog, None);
+        let text = crate::bind::stored::text(&view.query, &catalog, None);
         let mut parsed = parse::parse(&text)?;
         let Some(Node::SelectStmt(select)) = parsed.pop().map(|p| p.node) else {
             return Err(Error::internal("a view of what is no query"));
@@ -308,7 +308,7 @@ impl<'a, 'c> Binder<'a, 'c> {
                 None => filter,
             });
         }
-        if is_barrier(desc) {
+        if crate::ir::view::is_barrier(desc) {
             through.guards.extend(through.filter.take());
         }
         if verb != "delete from" && !through.columns.iter().any(|c| base_column(&c.expr, width).is_some()) {
@@ -402,7 +402,7 @@ impl<'a, 'c> Binder<'a, 'c> {
     }
 
     /// What indexes compute, for those that do.
-    fn index_codes(&mut self, desc: &TableDesc, indexes: &[IndexDesc]) -> Vec<Option<Arc<super::BoundIndex>>> {
+    fn index_codes(&mut self, desc: &TableDesc, indexes: &[IndexDesc]) -> Vec<Option<Arc<BoundIndex>>> {
         if !indexes.iter().any(IndexDesc::needs_code) {
             return Vec::new();
         }
@@ -433,25 +433,6 @@ impl<'a, 'c> Binder<'a, 'c> {
         let codes = self.index_codes(desc, &indexes);
         Some(Relation::Table(Arc::new(TableInfo { desc: desc.clone(), indexes, codes })))
     }
-}
-
-/// Whether what is outside of a view may not be tested on the rows that it hides.
-pub(crate) fn is_barrier(view: &TableDesc) -> bool {
-    has_option(view, "security_barrier")
-}
-
-/// Whether what a view is over is read in the name of who asks, not of its owner.
-pub(crate) fn runs_as_invoker(view: &TableDesc) -> bool {
-    has_option(view, "security_invoker")
-}
-
-/// Whether an option of a view is on, by any spelling of it.
-fn has_option(view: &TableDesc, option: &str) -> bool {
-    let is_on = |value: &str| {
-        let word = value.to_ascii_lowercase();
-        matches!(&*word, "on" | "1") || !word.is_empty() && ("true".starts_with(&*word) || "yes".starts_with(&*word))
-    };
-    view.options.iter().any(|(name, value)| name == option && is_on(value))
 }
 
 /// What keeps a query from being a simple view's.

@@ -17,8 +17,8 @@ use super::storage::{self, Of};
 use super::{Cx, drop, identity, persistence};
 use crate::bind::Computed;
 use crate::ir::Ty;
+use crate::ir::system_column;
 use crate::names::{qualified, quote_name};
-use crate::system_column;
 
 pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Result<&'static str> {
     let tag = match stmt.objtype {

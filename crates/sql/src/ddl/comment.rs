@@ -10,8 +10,8 @@ use rupg_sql::nodes::{CommentStmt, Node, ObjectType, RangeVar};
 use super::Cx;
 use super::names::{display, strings};
 use super::types::range;
+use crate::ir::system_column;
 use crate::privileges;
-use crate::system_column;
 
 pub(super) async fn comment(cx: &mut Cx<'_>, stmt: &CommentStmt) -> Result<&'static str> {
     use ObjectType as T;

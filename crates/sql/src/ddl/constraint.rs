@@ -11,9 +11,9 @@ use super::Cx;
 use super::names::{constraint_names, free_constraint_name, free_relation_name, parenthesised_after, strings};
 use super::storage;
 use crate::bind::{self, KeyComparison};
+use crate::ir::system_column;
 use crate::names::{qualified, quote_name};
 use crate::privileges::shown;
-use crate::system_column;
 
 /// A constraint still to be added; `column` for one written with a column.
 pub(super) struct Pending {
@@ -730,7 +730,7 @@ async fn validate_foreign_key(
     let names: Vec<&str> = columns.iter().map(|&n| table.columns[n as usize - 1].name.as_str()).collect();
     let types = columns.iter().map(|&n| table.columns[n as usize - 1].type_oid);
     let values: Vec<String> = row.iter().zip(types).map(|(value, ty)| cx.session.text_of_value(value, ty)).collect();
-    let who = shown::reader(&cx.session.identity());
+    let who = cx.session.identity().who();
     let key = match shown::reads_columns(&catalog, who, table.oid, columns.iter().copied()) {
         true => format!("({})=({}) ", names.join(", "), values.join(", ")),
         false => String::new(),

@@ -8,9 +8,10 @@ use super::Cx;
 use super::create_table::{layout_of, on_commit, persistence};
 use super::names::strings;
 use super::storage;
+use crate::bind::collation;
+use crate::ir::system_column;
 use crate::names::is_temporary;
 use crate::session::Source;
-use crate::{collation, system_column};
 
 pub(super) async fn create_table_as(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<String> {
     if stmt.objtype == ObjectType::OBJECT_MATVIEW {

@@ -11,9 +11,9 @@ use super::names::{expression_after, free_relation_name, parenthesised_after};
 use super::storage;
 use super::{Cx, like, sequence};
 use crate::bind::{self, ColumnType, Computed};
+use crate::ir::system_column;
 use crate::names::is_temporary;
 use crate::session::text_of;
-use crate::system_column;
 
 /// PostgreSQL's limit of columns in a table.
 pub(super) const COLUMNS_MAX: usize = 1600;
@@ -392,7 +392,7 @@ fn check_new_generated(
     cx.session.bind_stored(|binder| {
         if let Some(own) = bind::bind_own_generated(text, table, binder)? {
             bind::check_constants(&own, binder)?;
-            if !crate::index_code::is_immutable(&own) {
+            if !crate::bind::is_immutable(&own) {
                 let message = "generation expression is not immutable";
                 return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
             }

@@ -7,9 +7,9 @@ use rupg_sql::nodes::{AccessPriv, DropBehavior, GrantStmt, GrantTargetType, Node
 use super::Cx;
 use super::names::strings;
 use super::role::{role_name, role_oid};
+use crate::ir::system_column::SystemColumn;
 use crate::privileges::acl::{self, Change};
 use crate::privileges::{self, Class, class_of, owner_of, roles};
-use crate::system_column::SystemColumn;
 
 /// What a statement asks for.
 pub(super) struct Request {

@@ -12,12 +12,12 @@ use super::Cx;
 use super::alter_table::without_position;
 use super::names::{Token, display, free_relation_name, strings, tokens};
 use super::storage;
+use crate::bind::collation;
+use crate::bind::is_immutable;
 use crate::bind::{bind_index_expression, bind_index_predicate, bind_own_index_expression, check_constants};
-use crate::collation;
-use crate::index_code::is_immutable;
 use crate::ir::Expr;
+use crate::ir::system_column;
 use crate::system::operator_classes;
-use crate::system_column;
 
 /// Columns of an index, as in PostgreSQL.
 const KEYS_MAX: usize = 32;

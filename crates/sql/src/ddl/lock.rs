@@ -37,7 +37,7 @@ pub(super) async fn lock_named(
         if !seen.insert((oid, role)) {
             continue;
         }
-        let acting = if crate::bind::runs_as_invoker(table) { own } else { table.owner };
+        let acting = if crate::ir::view::runs_as_invoker(table) { own } else { table.owner };
         let relations = table.view.iter().flat_map(|view| &view.relations).map(|relation| relation.oid);
         let lockable = |oid: &Oid| catalog.get(*oid).is_some_and(|object| cannot_be_locked(object).is_none());
         let mut under: Vec<_> = relations.filter(lockable).map(|oid| (oid, acting)).collect();

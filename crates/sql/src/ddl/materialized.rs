@@ -9,9 +9,9 @@ use super::create_table::layout_of;
 use super::names::{display, strings};
 use super::storage;
 use super::view;
+use crate::ir::system_column;
 use crate::names::quote_name;
 use crate::session::Arguments;
-use crate::system_column;
 
 pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<String> {
     let into = stmt.into.as_deref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a name"))?;

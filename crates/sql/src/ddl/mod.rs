@@ -168,9 +168,9 @@ impl Cx<'_> {
         let Some(clause) = clause else { return Ok(None) };
         let (catalog, database) = (self.catalog(), self.database());
         let shown = || self.session.shown_type(ty, -1);
-        let said = crate::collation::said(&catalog, database, &names::strings(&clause.collname), ty, shown)
+        let said = crate::bind::collation::said(&catalog, database, &names::strings(&clause.collname), ty, shown)
             .map_err(|error| error.at_byte(self.sql, clause.location))?;
-        Ok((said != crate::collation::of_type(&catalog, ty)).then_some(said))
+        Ok((said != crate::bind::collation::of_type(&catalog, ty)).then_some(said))
     }
 
     /// A fresh OID.

@@ -6,7 +6,7 @@ use rupg_sql::nodes::{ObjectType, RenameStmt};
 
 use super::Cx;
 use super::names::display;
-use crate::system_column;
+use crate::ir::system_column;
 pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'static str> {
     use ObjectType as T;
     let new_name = stmt.newname.as_deref().unwrap_or_default();

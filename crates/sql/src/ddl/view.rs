@@ -10,7 +10,7 @@ use super::Cx;
 use super::create_table::{layout_of, storage_options};
 use super::names::{Token, before_word, strings, tokens};
 use crate::bind::BoundView;
-use crate::collation;
+use crate::bind::collation;
 use crate::names::{is_temporary, quote_name};
 use crate::privileges;
 

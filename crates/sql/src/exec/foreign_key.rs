@@ -428,7 +428,7 @@ fn rows_with_key(
 /// `(a, b)=(1, x) `; nothing if the current role may not read that.
 fn show_key(table: &TableDesc, columns: &[usize], values: &[Datum], eval: &dyn EvalContext) -> String {
     let numbers = columns.iter().map(|&column| table.columns[column].number);
-    if !shown::reads_columns(&eval.catalog(), shown::reader(&eval.identity()), table.oid, numbers) {
+    if !shown::reads_columns(&eval.catalog(), eval.identity().who(), table.oid, numbers) {
         return String::new();
     }
     let names: Vec<&str> = columns.iter().map(|&c| table.columns[c].name.as_str()).collect();

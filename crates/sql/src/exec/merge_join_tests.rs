@@ -155,6 +155,7 @@ fn run(root: Node) -> Vec<Vec<Datum>> {
         now: &|| 0,
         deadline: 0,
         memory: &memory,
+        deferrals: None,
     };
     let mut rows = Rows(Vec::new());
     let mut execution = Execution::new(Arc::new(plan), Vec::new());

@@ -47,14 +47,14 @@ use base::{Error, Result, SqlState};
 use engine_api::{Step, Txn, Wait};
 use types::{Datum, DatumRef};
 
-use crate::functions::EvalContext;
+use crate::functions::{EvalContext, reader};
 use crate::plan::{Node, Plan, QueryPlan, StoredRow};
 
 pub(crate) use budget::Held;
 pub use budget::MemoryBudget;
 pub(crate) use machine::{Machine, SubplanState};
+pub(crate) use put_off::{Check, Deferrals};
 pub(crate) use rows::datum_bytes;
-pub(crate) use sample::bad_argument as bad_sample;
 use supplied::Supplied;
 
 /// What an execution works with.
@@ -71,6 +71,8 @@ pub struct ExecCx<'a> {
     pub deadline: u64,
     /// Where memory for sorts, hash tables and groups is taken from.
     pub memory: &'a Arc<MemoryBudget>,
+    /// Where checks of constraints go that the transaction defers; without it none is deferred.
+    pub(crate) deferrals: Option<&'a dyn Deferrals>,
 }
 
 /// How far an execution got.
@@ -194,6 +196,7 @@ pub(crate) struct Run<'a> {
     /// Bytes that operators hold, and where they are taken from.
     held: &'a mut budget::Held,
     memory: &'a Arc<MemoryBudget>,
+    deferrals: Option<&'a dyn Deferrals>,
     /// Rows changed.
     pub changed: u64,
     /// What WITH keeps.
@@ -449,6 +452,7 @@ impl Execution {
             rows: 0,
             held: &mut self.held,
             memory: cx.memory,
+            deferrals: cx.deferrals,
             changed: self.changed,
             shared: &mut self.shared,
             suspended: None,
@@ -463,7 +467,7 @@ impl Execution {
             (Err(error), Some(wait)) => return self.begin_anew(wait, awaited, error, cx),
             (result, _) => result,
         };
-        let result = result.map_err(|error| crate::privileges::shown::within_rights(error, cx.eval));
+        let result = result.map_err(|error| crate::privileges::shown::within_rights(error, || reader(cx.eval)));
         Ok(match result? {
             Progress::Done { rows } => Progress::Done { rows: if self.plan.changes { self.changed } else { rows } },
             other => other,

@@ -3,13 +3,65 @@
 //! A statement notes everything as if nothing were deferrable. When all its rows are done, what the transaction defers goes to
 //! the session's queue (`session::deferred`), and the rest is looked at as ever.
 
+use std::sync::Arc;
+
 use base::{Oid, Result, RowId};
 use engine_api::{Catalog, ConstraintDesc, ConstraintKind, ForeignKeyAction, Step, TableDesc, TableRef, Wait};
+use types::Datum;
 
 use super::Cx;
+use super::budget::MemoryBudget;
 use super::foreign_key::Constraints;
+use super::rows::datum_bytes;
 use crate::plan::{ParentChange, Target};
-use crate::session::Check;
+
+/// Something to be looked at before the transaction may commit.
+#[derive(Clone, Debug)]
+pub(crate) enum Check {
+    /// A row that points to another.
+    Child { constraint: Oid, table: Oid, row: RowId },
+    /// A key that was pointed to, perhaps.
+    Parent { constraint: Oid, table: Oid, old: Box<[Datum]> },
+    /// A row that may share its key with another.
+    Unique { constraint: Oid, table: Oid, index: Oid, row: RowId },
+}
+
+impl Check {
+    /// The constraint that is checked.
+    pub fn constraint(&self) -> Oid {
+        match self {
+            Check::Child { constraint, .. } | Check::Parent { constraint, .. } | Check::Unique { constraint, .. } => {
+                *constraint
+            }
+        }
+    }
+
+    /// The table whose row is looked at.
+    pub fn table(&self) -> Oid {
+        match self {
+            Check::Child { table, .. } | Check::Parent { table, .. } | Check::Unique { table, .. } => *table,
+        }
+    }
+
+    /// Bytes of its values.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Check::Parent { old, .. } => old.iter().map(datum_bytes).sum(),
+            _ => 0,
+        }
+    }
+}
+
+/// What the transaction defers, and where it goes until it is due.
+pub(crate) trait Deferrals {
+    /// Whether a deferrable constraint is deferred now.
+    fn is_deferred(&self, constraint: Oid, initially: bool) -> bool;
+    /// Takes a check.
+    ///
+    /// # Errors
+    /// 53200 beyond the budget.
+    fn defer(&self, check: Check, memory: &Arc<MemoryBudget>) -> Result<()>;
+}
 
 /// A row that may share its key in a unique index with another.
 pub(super) struct Unproven {
@@ -30,14 +82,14 @@ impl Constraints {
     pub(super) fn put_off(&mut self, target: &Target, cx: &mut Cx<'_, '_>) -> Result<()> {
         let mut unproven = Vec::new();
         cx.run.txn.take_unproven(&mut unproven);
-        let session = cx.run.eval.session();
+        let deferrals = cx.run.deferrals;
         let memory = cx.run.memory;
         let is_deferred = |oid: Oid, initially: Option<bool>| {
-            let (Some(session), Some(initially)) = (session, initially) else { return false };
-            session.deferred.borrow().is_deferred(oid, initially)
+            let (Some(deferrals), Some(initially)) = (deferrals, initially) else { return false };
+            deferrals.is_deferred(oid, initially)
         };
-        let defer = |check: Check| match session {
-            Some(session) => session.deferred.borrow_mut().push(check, memory),
+        let defer = |check: Check| match deferrals {
+            Some(deferrals) => deferrals.defer(check, memory),
             None => Ok(()),
         };
         for (index, row) in unproven {

@@ -32,19 +32,19 @@ impl Sample {
             Datum::Float4(percent) => f64::from(percent),
             _ => {
                 let message = "TABLESAMPLE parameter cannot be null";
-                return Err(Error::new(bad_argument(), message));
+                return Err(Error::new(SqlState::INVALID_TABLESAMPLE_ARGUMENT, message));
             }
         };
         if !(0.0..=100.0).contains(&percent) {
             let message = "sample percentage must be between 0 and 100";
-            return Err(Error::new(bad_argument(), message));
+            return Err(Error::new(SqlState::INVALID_TABLESAMPLE_ARGUMENT, message));
         }
         let seed = match &self.node.seed {
             Some(seed) => match seed.eval(cx, frame)? {
                 Datum::Float8(seed) => seed,
                 _ => {
                     let message = "TABLESAMPLE REPEATABLE parameter cannot be null";
-                    return Err(Error::new(state("2202G"), message));
+                    return Err(Error::new(SqlState::INVALID_TABLESAMPLE_REPEAT, message));
                 }
             },
             None => match (self.node.random.eval)(cx.eval(), &[])? {
@@ -54,15 +54,6 @@ impl Sample {
         };
         Ok((seed.to_bits(), percent / 100.0))
     }
-}
-
-fn state(code: &str) -> SqlState {
-    SqlState::parse(code).unwrap_or(SqlState::INVALID_PARAMETER_VALUE)
-}
-
-/// 2202H
-pub(crate) fn bad_argument() -> SqlState {
-    state("2202H")
 }
 
 /// A number from 0 to 1 that depends on both.

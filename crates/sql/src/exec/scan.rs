@@ -11,8 +11,8 @@ use types::{Datum, oid};
 
 use super::{Cx, Next, Operator};
 use crate::expr::{Code, all_true, count_conditions};
+use crate::ir::system_column::row_at;
 use crate::plan::{Access, Bound, KeyColumn, KeyPart, ListSource, ScanNode, Stage, StoredRow};
-use crate::system_column::row_at;
 
 /// Rows asked of the engine at first; a scan that goes on asks for more.
 const FIRST_BATCH: usize = 16;

@@ -252,7 +252,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(860, "bpchar", &[CHAR], BPCHAR, same),
     immutable(944, "char", &[TEXT], CHAR, to_char),
     immutable(946, "text", &[CHAR], TEXT, same),
-    stable(1079, "regclass", &[TEXT], REGCLASS, super::session::regnames::text_to_regclass),
     stable(
         1174,
         "timestamptz",
@@ -396,7 +395,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(9442, "int4", &[REGTYPE], INT4, |_, a| of!(a, Oid(v) => Int4(*v as i32))),
     immutable(9443, "int8", &[REGTYPE], INT8, |_, a| of!(a, Oid(v) => Int8(i64::from(*v)))),
     immutable(9444, "char", &[VARCHAR], CHAR, to_char),
-    stable(9445, "regclass", &[VARCHAR], REGCLASS, super::session::regnames::text_to_regclass),
     immutable(9446, "jsonb", &[JSON], JSONB, to_jsonb),
     immutable(9447, "json", &[JSONB], JSON, same),
 ];

@@ -61,7 +61,7 @@ const fn scalar(
 }
 
 /// An immutable function.
-pub(super) const fn immutable(
+pub(crate) const fn immutable(
     oid: u32,
     name: &'static str,
     args: &'static [Oid],
@@ -72,56 +72,56 @@ pub(super) const fn immutable(
 }
 
 /// A stable function.
-pub(super) const fn stable(oid: u32, name: &'static str, args: &'static [Oid], ret: Oid, eval: ScalarFn) -> Function {
+pub(crate) const fn stable(oid: u32, name: &'static str, args: &'static [Oid], ret: Oid, eval: ScalarFn) -> Function {
     scalar(oid, name, args, ret, Volatility::Stable, eval)
 }
 
 /// A volatile function.
-pub(super) const fn volatile(oid: u32, name: &'static str, args: &'static [Oid], ret: Oid, eval: ScalarFn) -> Function {
+pub(crate) const fn volatile(oid: u32, name: &'static str, args: &'static [Oid], ret: Oid, eval: ScalarFn) -> Function {
     scalar(oid, name, args, ret, Volatility::Volatile, eval)
 }
 
 impl Function {
     /// The function sees NULL arguments.
-    pub(super) const fn lax(mut self) -> Function {
+    pub(crate) const fn lax(mut self) -> Function {
         self.strict = false;
         self
     }
 
     /// The function tells nothing of its arguments but by its result: it has no error that depends on them. Conditions of such
     /// functions may be tested on rows that a view hides (`plan::leak`).
-    pub(super) const fn leakproof(mut self) -> Function {
+    pub(crate) const fn leakproof(mut self) -> Function {
         self.leakproof = true;
         self
     }
 
     /// The function takes from the sequence that its first argument names, or sets it.
-    pub(super) const fn drawing(mut self) -> Function {
+    pub(crate) const fn drawing(mut self) -> Function {
         self.draws = true;
         self
     }
 
     /// The function writes values of any type without being told of which they are.
-    pub(super) const fn spelling(mut self) -> Function {
+    pub(crate) const fn spelling(mut self) -> Function {
         self.spells = true;
         self
     }
 
     /// The last argument repeats.
-    pub(super) const fn repeating(mut self) -> Function {
+    pub(crate) const fn repeating(mut self) -> Function {
         self.variadic = true;
         self
     }
 
     /// The last arguments may be left out.
-    pub(super) const fn or(mut self, defaults: &'static [Datum]) -> Function {
+    pub(crate) const fn or(mut self, defaults: &'static [Datum]) -> Function {
         self.defaults = defaults;
         self
     }
 }
 
 /// A strict set-returning function.
-pub(super) const fn set(
+pub(crate) const fn set(
     oid: u32,
     name: &'static str,
     args: &'static [Oid],
@@ -133,14 +133,14 @@ pub(super) const fn set(
 
 impl SetFunction {
     /// The function sees NULL arguments.
-    pub(super) const fn lax(mut self) -> SetFunction {
+    pub(crate) const fn lax(mut self) -> SetFunction {
         self.strict = false;
         self
     }
 }
 
 /// An aggregate that skips rows with NULL arguments.
-pub(super) const fn agg(
+pub(crate) const fn agg(
     oid: u32,
     name: &'static str,
     args: &'static [Oid],
@@ -152,20 +152,20 @@ pub(super) const fn agg(
 
 impl Aggregate {
     /// The aggregate sorts its last arguments (WITHIN GROUP), and sees NULLs.
-    pub(super) const fn sorting(mut self) -> Aggregate {
+    pub(crate) const fn sorting(mut self) -> Aggregate {
         self.ordered_set = true;
         self.strict = false;
         self
     }
 
     /// The aggregate is the average of what the aggregate with this OID sums.
-    pub(super) const fn average_of(mut self, sum: u32) -> Aggregate {
+    pub(crate) const fn average_of(mut self, sum: u32) -> Aggregate {
         self.average_of = Some(sum);
         self
     }
 
     /// The aggregate sees NULL arguments.
-    pub(super) const fn lax(mut self) -> Aggregate {
+    pub(crate) const fn lax(mut self) -> Aggregate {
         self.strict = false;
         self
     }
@@ -173,19 +173,19 @@ impl Aggregate {
 
 /// The error of a function that was called with values its entry does not allow.
 #[cold]
-pub(super) fn mismatch(name: &str) -> Error {
+pub(crate) fn mismatch(name: &str) -> Error {
     Error::internal(format!("{name}: arguments do not match the function's types"))
 }
 
 /// The error of a function that is called with values of other types than it declares: the binder made a mistake.
 #[cold]
 #[inline(never)]
-pub(super) fn mismatched(args: &[Datum]) -> Result<Datum> {
+pub(crate) fn mismatched(args: &[Datum]) -> Result<Datum> {
     Err(Error::internal(format!("a function was called with values of the wrong types: {args:?}")))
 }
 
 /// The text of an argument.
-pub(super) fn text_of(args: &[Datum], i: usize) -> Result<&str> {
+pub(crate) fn text_of(args: &[Datum], i: usize) -> Result<&str> {
     match args.get(i) {
         Some(Datum::Text(s)) => Ok(s),
         _ => Err(mismatch("text argument")),
@@ -193,7 +193,7 @@ pub(super) fn text_of(args: &[Datum], i: usize) -> Result<&str> {
 }
 
 /// The integer of an argument.
-pub(super) fn int_of(args: &[Datum], i: usize) -> Result<i32> {
+pub(crate) fn int_of(args: &[Datum], i: usize) -> Result<i32> {
     match args.get(i) {
         Some(Datum::Int4(n)) => Ok(*n),
         _ => Err(mismatch("integer argument")),
@@ -201,7 +201,7 @@ pub(super) fn int_of(args: &[Datum], i: usize) -> Result<i32> {
 }
 
 /// The OID of an argument.
-pub(super) fn oid_of(args: &[Datum], i: usize) -> Result<Oid> {
+pub(crate) fn oid_of(args: &[Datum], i: usize) -> Result<Oid> {
     match args.get(i) {
         Some(Datum::Oid(n)) => Ok(Oid(*n)),
         _ => Err(mismatch("oid argument")),
@@ -260,7 +260,7 @@ pub fn set_defaults(oid: u32) -> &'static [Datum] {
 }
 
 /// The types a call passed (see [`wants_types`]), and the arguments proper.
-pub(super) fn argument_types(args: &[Datum]) -> (Option<&Array>, &[Datum]) {
+pub(crate) fn argument_types(args: &[Datum]) -> (Option<&Array>, &[Datum]) {
     match args {
         [Datum::Array(types), rest @ ..] if types.element == OID && types.values.len() == rest.len() => {
             (Some(types), rest)
@@ -270,7 +270,7 @@ pub(super) fn argument_types(args: &[Datum]) -> (Option<&Array>, &[Datum]) {
 }
 
 /// The type of a value whose variant belongs to one type only.
-pub(super) fn natural_type(value: &Datum) -> Option<Oid> {
+pub(crate) fn natural_type(value: &Datum) -> Option<Oid> {
     match value {
         Datum::Null | Datum::Text(_) | Datum::Oid(_) => None,
         value => Some(types::type_of(value)),

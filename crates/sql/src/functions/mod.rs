@@ -10,9 +10,10 @@ mod bits;
 #[cfg(test)]
 mod budget;
 mod casts;
+mod compare_op;
 mod comparison;
 mod datetime;
-mod entry;
+pub(crate) mod entry;
 pub mod extensions;
 mod format;
 mod json;
@@ -22,6 +23,7 @@ mod operators;
 mod record;
 mod registry;
 mod send;
+mod server;
 mod session;
 pub(crate) use session::{IDENTITY_VALUE, Question, answer, question};
 mod sets;
@@ -39,15 +41,20 @@ use std::fmt;
 use base::{Error, Oid, Result};
 use types::{Datum, DatumRef};
 
+use crate::privileges::Who;
+
 pub(crate) use aggregates::float;
 pub use aggregates::{GROUPING, hypothetical_named};
+pub use compare_op::CompareOp;
 pub use entry::{argument_names, argument_names_of, set_defaults, wants_types};
+pub(crate) use registry::complete;
 pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
     function_by_oid, functions_named, has_two_forms, is_of_cast, key_word, operator_of, operators_named,
     set_functions_named,
 };
-pub use windows::{WindowFunction, window_callee_name, window_functions_named};
+pub use server::{LoginRule, Server};
+pub use windows::{WindowFunction, WindowKind, window_functions_named};
 pub use words::in_words;
 /// Checks what of a path is not checked when it is read: its regular expressions.
 pub(crate) fn check_jsonpath(text: &str) -> Result<()> {
@@ -56,7 +63,8 @@ pub(crate) fn check_jsonpath(text: &str) -> Result<()> {
 
 /// Whether the values of a type are shown as names from the catalog (`regclass` and kin).
 pub(crate) fn is_name_in_catalog(ty: Oid) -> bool {
-    session::regnames::is_one(ty)
+    use types::oid::*;
+    [REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROC, REGPROCEDURE, REGOPER, REGOPERATOR, REGCOLLATION].contains(&ty)
 }
 
 /// Whether the text of a type's values may have names from the catalog: those types, their arrays, and records.
@@ -78,9 +86,16 @@ pub(crate) fn has_names_of_catalog(ty: Oid) -> bool {
     is_name_in_catalog(ty) || OTHERS.contains(&ty)
 }
 
+/// The input function of such a type.
+pub(crate) fn input_of_names(ty: Oid) -> Option<&'static Function> {
+    let name = types::type_info(ty)?.name;
+    function(&format!("{name} input"), &[types::oid::TEXT])
+}
+
 /// The value that a text means in such a type, which [`is_name_in_catalog`] says it is.
 pub(crate) fn from_name_in_catalog(cx: &dyn EvalContext, ty: Oid, text: &str) -> Result<Datum> {
-    session::regnames::input(cx, ty, text).map(|oid| Datum::Oid(oid.0))
+    let input = input_of_names(ty).ok_or_else(|| Error::internal("a type whose values are no names"))?;
+    (input.eval)(cx, &[Datum::text(text)])
 }
 
 /// The text form of a value of such a type, or an array or a record of texts in the places of such values; `None` for others and
@@ -137,8 +152,11 @@ pub(crate) fn write_text(cx: &dyn EvalContext, value: &Datum, ty: Oid, out: &mut
     }
 }
 
-pub(crate) use session::{no_sequence, shown_type};
+pub(crate) use session::no_sequence;
 pub(crate) use sets::{SEQUENCE_STATE, SINGLE_VALUE};
+
+/// The version whose behaviour is followed (rule R19).
+pub const SERVER_VERSION: &str = "15.18";
 
 /// How far a function's value can be trusted to repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -252,8 +270,8 @@ pub trait EvalContext {
     fn notice(&self, notice: base::Notice);
     /// `pg_backend_pid()`
     fn backend_pid(&self) -> i32;
-    /// The session that runs the statement, if there is one.
-    fn session(&self) -> Option<&crate::session::Environment> {
+    /// The server, if a session runs the statement.
+    fn server(&self) -> Option<&dyn Server> {
         None
     }
     /// Wishes that the statement waits for something (`pg_sleep`). An expression cannot wait; whoever runs the statement
@@ -395,6 +413,19 @@ pub struct Identity {
     pub client_addr: Option<String>,
 }
 
+impl Identity {
+    /// Whose rights count.
+    pub(crate) fn who(&self) -> Who {
+        Who { role: self.role, database: self.database_oid }
+    }
+}
+
+/// Whose rights limit what messages show of rows; none, if a superuser reads them.
+pub(crate) fn reader(cx: &dyn EvalContext) -> Option<(std::sync::Arc<engine_api::Catalog>, Who)> {
+    let identity = cx.identity();
+    (!identity.superuser).then(|| (cx.catalog(), identity.who()))
+}
+
 /// A scalar function's code. Strict functions never see NULL.
 pub type ScalarFn = fn(&dyn EvalContext, &[Datum]) -> Result<Datum>;
 
@@ -522,7 +553,7 @@ pub struct Operator {
     /// Name of the function that implements it (in [`Function`] tables), with (left, right) argument types.
     pub function: &'static str,
     /// For comparison operators: which, so that the planner can use an index.
-    pub compare: Option<crate::ir::CompareOp>,
+    pub compare: Option<CompareOp>,
 }
 
 /// When a cast applies by itself.

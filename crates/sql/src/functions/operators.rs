@@ -5,8 +5,8 @@
 use base::Oid;
 use types::oid::*;
 
+use super::CompareOp::{self, Eq, Ge, Gt, Le, Lt, Ne};
 use super::Operator;
-use crate::ir::CompareOp::{self, Eq, Ge, Gt, Le, Lt, Ne};
 
 /// Left operand of a prefix operator.
 const NONE: Oid = Oid::INVALID;

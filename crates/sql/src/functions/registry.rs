@@ -2,7 +2,7 @@
 //!
 //! Invariant: names are unique per (name, argument types) in each table; the maps are made once, on first use.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use base::Oid;
 use rustc_hash::FxHashMap;
@@ -40,6 +40,14 @@ static SCALAR_TABLES: &[&[Function]] = &[
     text::unicode::FUNCTIONS,
     user::FUNCTIONS,
 ];
+
+/// Tables of functions that know what only the layers above do.
+static FROM_ABOVE: OnceLock<&'static [&'static [Function]]> = OnceLock::new();
+
+/// Adds the tables of the layers above. To be called before anything is looked up; again, it does nothing.
+pub(crate) fn complete(tables: &'static [&'static [Function]]) {
+    FROM_ABOVE.get_or_init(|| tables);
+}
 
 struct Registry {
     functions: FxHashMap<&'static str, Vec<&'static Function>>,
@@ -172,7 +180,9 @@ pub fn set_functions_named(name: &str) -> &'static [&'static SetFunction] {
 
 /// Every scalar function.
 pub fn all_functions() -> impl Iterator<Item = &'static Function> {
-    SCALAR_TABLES.iter().flat_map(|t| t.iter())
+    debug_assert!(FROM_ABOVE.get().is_some(), "a function is looked up before those of the catalog are there");
+    let from_above = FROM_ABOVE.get().copied().unwrap_or_default();
+    SCALAR_TABLES.iter().chain(from_above).flat_map(|t| t.iter())
 }
 
 /// Every operator.

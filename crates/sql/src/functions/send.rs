@@ -6,7 +6,7 @@ use types::oid::*;
 use types::{Datum, write_binary};
 
 use super::entry::{immutable, mismatched, stable};
-use super::{EvalContext, Function};
+use super::{EvalContext, Function, Server};
 
 /// The binary form of a value of type `TYPE`, texts in the encoding of the client.
 fn send<const TYPE: u32>(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -31,7 +31,7 @@ fn send_enum(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 fn sent(cx: &dyn EvalContext, value: &Datum, ty: Oid) -> Result<Datum> {
     let mut bytes = Vec::new();
     write_binary(value.as_ref(), ty, &mut bytes)?;
-    let conversion = cx.session().and_then(|session| session.settings.borrow().conversion());
+    let conversion = cx.server().and_then(Server::conversion);
     if let Some(conversion) = conversion {
         let encode = |text: &[u8]| conversion.encoded(types::encoding::utf8(text)?);
         bytes = recode_binary(ty, &bytes, &encode)?.unwrap_or(bytes);

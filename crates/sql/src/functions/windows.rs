@@ -3,7 +3,44 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::ir::{WindowCallee, WindowKind};
+/// What a window function does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowKind {
+    /// `row_number`: one by one.
+    RowNumber,
+    /// `rank`: rows equal in ORDER BY have the number of the first of them.
+    Rank,
+    /// `dense_rank`: like `rank`, without gaps.
+    DenseRank,
+    /// `percent_rank`
+    PercentRank,
+    /// `cume_dist`
+    CumeDist,
+    /// `ntile`
+    Ntile,
+    /// `lag`
+    Lag,
+    /// `lead`
+    Lead,
+    /// `first_value`
+    FirstValue,
+    /// `last_value`
+    LastValue,
+    /// `nth_value`
+    NthValue,
+}
+
+impl WindowKind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        WINDOW_FUNCTIONS.iter().find(|f| f.kind == self).map_or("", |f| f.name)
+    }
+
+    /// Whether the rows before a row decide about it.
+    pub fn numbers_only(self) -> bool {
+        matches!(self, WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank)
+    }
+}
 
 /// A window function.
 #[derive(Debug)]
@@ -43,14 +80,6 @@ static WINDOW_FUNCTIONS: &[WindowFunction] = &[
     window(3113, "last_value", &[ANYELEMENT], ANYELEMENT, WindowKind::LastValue),
     window(3114, "nth_value", &[ANYELEMENT, INT4], ANYELEMENT, WindowKind::NthValue),
 ];
-
-/// The name of what a call with OVER calls.
-pub fn window_callee_name(callee: WindowCallee) -> &'static str {
-    match callee {
-        WindowCallee::Aggregate(aggregate) => aggregate.name,
-        WindowCallee::Function(kind) => WINDOW_FUNCTIONS.iter().find(|f| f.kind == kind).map_or("", |f| f.name),
-    }
-}
 
 /// Window functions of a name.
 pub fn window_functions_named(name: &str) -> impl Iterator<Item = &'static WindowFunction> {

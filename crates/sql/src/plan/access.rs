@@ -13,9 +13,8 @@ use super::node::{
 use super::places::Places;
 use super::{explain, leak, selectivity, walk};
 use crate::expr::{Code, How, comparison_of};
+use crate::ir::system_relation::{Key, SystemRelation};
 use crate::ir::{AnyAllSource, CastKind, CompareOp, Expr, TableInfo};
-use crate::system::SystemRelation;
-use crate::system::keys::{self, Key};
 
 /// Rels of a level as a set.
 pub(super) type Mask = u128;
@@ -139,7 +138,7 @@ fn has_all(info: &TableInfo, number: usize, rel: usize, conjuncts: &[Conjunct]) 
     let Some(code) = info.code(number) else { return false };
     let Some(predicate) = code.and_then(|c| c.predicate.as_ref()) else { return true };
     let given: Vec<&Expr> = conjuncts.iter().filter(|c| !c.used && c.mask == 1 << rel).map(|c| &c.expr).collect();
-    super::imply::all_implied(&given, &over_rel(predicate, rel))
+    crate::bind::all_implied(&given, &over_rel(predicate, rel))
 }
 
 fn column_of(expr: &Expr, of: &Of) -> Option<(usize, Oid)> {
@@ -219,7 +218,7 @@ pub(super) fn key_of_system<'e>(
     let about = conjuncts.iter().filter(|c| !c.used && c.mask & (1 << rel) != 0);
     let keys = about.filter_map(|conjunct| {
         let (column, op, value) = compared(&conjunct.expr, &of, available)?;
-        let key = (op == CompareOp::Eq).then(|| keys::of(relation, column)).flatten()?;
+        let key = (op == CompareOp::Eq).then(|| relation.key(column)).flatten()?;
         Some((key, value))
     });
     keys.min_by(|a, b| a.0.rows.total_cmp(&b.0.rows))

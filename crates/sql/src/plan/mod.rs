@@ -16,7 +16,6 @@ mod explain;
 mod foreign_key;
 mod graph;
 mod implied;
-mod imply;
 mod join;
 mod key_reader;
 mod leak;
@@ -51,10 +50,9 @@ pub(crate) use node::{
     MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan,
     RecursionNode, RowChoice, RowReader, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage, StoredColumns,
     StoredRow, Subplan, SubqueryNode, SystemNode, Target, UnionNode, UpdateNode, UpdateSet, ValuesNode,
-    WindowFrameNode, WindowNode, WorkTableNode, no_arbiter,
+    WindowFrameNode, WindowNode, WorkTableNode,
 };
 
-pub(crate) use imply::implies;
 pub(crate) use walk::computes_parameters;
 
 use crate::functions::EvalContext;

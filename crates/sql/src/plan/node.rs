@@ -14,10 +14,9 @@ use super::foreign_key::{ReferencedKey, ReferencingKey};
 pub(crate) use super::key_reader::KeyReader;
 use crate::expr::{Code, Slot};
 use crate::functions::{Aggregate, SetFunction};
+use crate::ir::system_column::SystemColumn;
+use crate::ir::system_relation::{Key, SystemRelation};
 use crate::ir::{Exclude, Expr, FrameMode, TableInfo, WindowCallee, WindowKind};
-use crate::system::SystemRelation;
-use crate::system::keys::Key;
-use crate::system_column::SystemColumn;
 
 /// The plan of one query level, with a frame of its own.
 #[derive(Debug)]
@@ -980,15 +979,9 @@ impl ArbiterByValues {
                 *expr = Expr::Const(values[at].clone(), *ty);
             }
         });
-        let chosen = self.candidates.iter().find(|(_, predicate)| super::implies(Some(&condition), predicate));
-        chosen.map(|(index, _)| *index).ok_or_else(no_arbiter)
+        let chosen = self.candidates.iter().find(|(_, predicate)| crate::bind::implies(Some(&condition), predicate));
+        chosen.map(|(index, _)| *index).ok_or_else(crate::bind::no_arbiter)
     }
-}
-
-/// 42P10 for a conflict target that no unique index is for.
-pub(crate) fn no_arbiter() -> Error {
-    let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-    Error::new(SqlState::INVALID_COLUMN_REFERENCE, message)
 }
 
 #[derive(Debug)]

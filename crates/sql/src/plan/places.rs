@@ -8,8 +8,8 @@ use super::level::Level;
 use super::node::ListSource;
 use super::walk;
 use crate::expr::{How, Resolve, comparison_of};
+use crate::ir::system_column::SystemColumn;
 use crate::ir::{AnyAllSource, CompareOp, Expr, Query, Rel, SubqueryKind};
-use crate::system_column::SystemColumn;
 
 /// Rows expected of a subquery or an array that says nothing of how many it has.
 const SEVERAL: f64 = 10.0;

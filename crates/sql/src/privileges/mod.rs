@@ -13,8 +13,6 @@ pub mod shown;
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{AclItem, Catalog, CatalogObject, Privileges, TableDesc, TableKind, TypeDesc, oids};
 
-use crate::system::SystemRelation;
-
 /// Kinds of objects as privileges know them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -297,22 +295,22 @@ pub fn is_secret(relation: &str) -> bool {
 }
 
 /// The refusal of a system relation that only superusers may read, and some of them whoever may read all data.
-pub fn hidden(catalog: &Catalog, who: Who, relation: &SystemRelation) -> Option<Error> {
+pub fn hidden(catalog: &Catalog, who: Who, relation: &str, is_view: bool) -> Option<Error> {
     if roles::is_superuser(catalog, who.role) {
         return None;
     }
-    let (_, function) = SECRET.iter().find(|(name, _)| *name == relation.name)?;
+    let (_, function) = SECRET.iter().find(|(name, _)| *name == relation)?;
     let may_read = roles::has_privileges_of(catalog, who, oids::ROLE_READ_ALL_DATA);
     match function {
         Some(function) if may_read => Some(denied(Class::Function, function)),
         _ if may_read => None,
-        _ => Some(denied_on_system(relation)),
+        _ => Some(denied_on_system(relation, is_view)),
     }
 }
 
 /// The refusal of what nobody has granted on a system relation.
 #[cold]
-pub fn denied_on_system(relation: &SystemRelation) -> Error {
-    let noun = if relation.is_view() { "view" } else { Class::Table.name() };
-    Error::new(SqlState::INSUFFICIENT_PRIVILEGE, format!("permission denied for {noun} {}", relation.name))
+pub fn denied_on_system(relation: &str, is_view: bool) -> Error {
+    let noun = if is_view { "view" } else { Class::Table.name() };
+    Error::new(SqlState::INSUFFICIENT_PRIVILEGE, format!("permission denied for {noun} {relation}"))
 }

@@ -7,17 +7,12 @@
 //!
 //! Asked when a statement has failed, never before.
 
+use std::sync::Arc;
+
 use base::{Error, Oid, SqlState};
 use engine_api::{Catalog, IndexDesc, Privileges};
 
 use super::{Who, held, held_on_column};
-use crate::functions::{EvalContext, Identity};
-
-/// Whose messages they are.
-pub fn reader(identity: &Identity) -> Who {
-    Who { role: identity.role, database: identity.database_oid }
-}
-
 /// Whether a role may read a table as a whole.
 pub fn reads_table(catalog: &Catalog, who: Who, table: Oid) -> bool {
     catalog.get(table).is_some_and(|object| held(catalog, who, object).contains(Privileges::SELECT))
@@ -49,17 +44,19 @@ fn reads_violated(error: &Error, catalog: &Catalog, who: Who) -> Option<bool> {
     Some(index.map_or_else(|| reads_table(catalog, who, table.oid), |index| reads_key(catalog, who, index)))
 }
 
-/// A unique violation as the current role may see it: the storage below knows no roles, and names the key.
+/// A unique violation as its reader may see it: the storage below knows no roles, and names the key. Nothing is hidden from no reader, that is,
+/// from a superuser.
 #[cold]
-pub fn within_rights(mut error: Error, eval: &dyn EvalContext) -> Error {
+pub fn within_rights(mut error: Error, reader: impl FnOnce() -> Option<(Arc<Catalog>, Who)>) -> Error {
     let fields = error.fields();
     let of_catalog = fields.schema.as_deref().is_none_or(|schema| schema == "pg_catalog");
     if error.code() != SqlState::UNIQUE_VIOLATION || fields.detail.is_none() || of_catalog {
         return error;
     }
-    let identity = eval.identity();
     // What is not found may be hidden.
-    if !identity.superuser && !reads_violated(&error, &eval.catalog(), reader(&identity)).unwrap_or(false) {
+    if let Some((catalog, who)) = reader()
+        && !reads_violated(&error, &catalog, who).unwrap_or(false)
+    {
         let builds = error.fields().message.starts_with("could not create unique index");
         error.fields_mut().detail = builds.then(|| "Duplicate keys exist.".to_string());
     }

@@ -6,10 +6,12 @@ use std::sync::{Arc, Weak};
 use base::work::{self, Stop};
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
 use engine_api::{
-    AdvisoryKey, Catalog, Engine, LockRow, PreparedTransaction, Privileges, SequenceDesc, SequenceState, Step,
+    AdvisoryKey, Catalog, Engine, LockRow, MemoryKind, PreparedTransaction, Privileges, SequenceDesc, SequenceState,
+    Step,
 };
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
+use types::encoding::Conversion;
 
 use super::Shared;
 use super::advisory::Advisory;
@@ -18,10 +20,12 @@ use super::memory::SessionCharge;
 use super::notify::{Channels, Pending};
 use super::role::Setting;
 use super::settings::Settings;
-use crate::functions::{self, AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
-use crate::monitor::{Listed, Monitor};
+use crate::functions::{
+    self, AdvisoryWish, EvalContext, Identity, LoginRule, OpenCursor, PreparedStatement, Server, Wish,
+};
+use crate::monitor::{Activity, Listed, Monitor};
 use crate::names::is_temporary;
-use crate::privileges::{self, Class, Who};
+use crate::privileges::{self, Class};
 use crate::statistics::{Statistics, TableStatistics};
 
 /// The part of a session that lives as long as the connection and that statements read.
@@ -146,7 +150,7 @@ pub trait Host: Send + Sync + 'static {
         None
     }
     /// The rules of logging in, as their file has them now.
-    fn login_rules(&self) -> Vec<crate::system::login_rules::LoginRule> {
+    fn login_rules(&self) -> Vec<LoginRule> {
         Vec::new()
     }
     /// Cancels the statement of a session; whether there is one with this number.
@@ -162,6 +166,56 @@ pub trait Host: Send + Sync + 'static {
     /// # Errors
     /// 22023 for a password that cannot be prepared.
     fn password_verifier(&self, password: &str) -> Result<String>;
+}
+
+impl Server for Environment {
+    fn engine(&self) -> &dyn Engine {
+        &*self.engine
+    }
+
+    fn monitor(&self) -> &Monitor {
+        &self.monitor
+    }
+
+    fn activity(&self) -> &Activity {
+        &self.listed.activity
+    }
+
+    fn memory_limit_of(&self, kind: MemoryKind) -> Option<u64> {
+        let shared = self.shared.upgrade()?;
+        match kind {
+            MemoryKind::Statements => Some(shared.statement_memory_limit()),
+            MemoryKind::Plans => Some(shared.plan_memory_limit()),
+            _ => None,
+        }
+    }
+
+    fn resident_bytes(&self) -> Option<u64> {
+        self.host.resident_bytes()
+    }
+
+    fn login_rules(&self) -> Vec<LoginRule> {
+        self.host.login_rules()
+    }
+
+    fn conversion(&self) -> Option<&'static Conversion> {
+        self.settings.borrow().conversion()
+    }
+
+    fn reload(&self) {
+        match self.shared.upgrade() {
+            Some(shared) => shared.reload(),
+            None => self.host.reload(),
+        }
+    }
+
+    fn cancel(&self, pid: i32) -> bool {
+        self.host.cancel_backend(pid)
+    }
+
+    fn terminate(&self, pid: i32) -> bool {
+        self.host.terminate_backend(pid)
+    }
 }
 
 /// One statement's view of its session: the environment and the catalog the statement is bound to.
@@ -239,7 +293,7 @@ impl<'a> StatementContext<'a> {
         }
         let catalog = self.definitions();
         let Some(object) = catalog.get(sequence) else { return Ok(()) };
-        let who = Who { role: identity.role, database: identity.database_oid };
+        let who = identity.who();
         let held = privileges::held(catalog, who, object);
         environment.sequence_rights.set(Some((key, held)));
         if held.meets(enough) {
@@ -479,7 +533,7 @@ impl EvalContext for StatementContext<'_> {
         self.environment.engine.blockers_of(session)
     }
 
-    fn session(&self) -> Option<&Environment> {
+    fn server(&self) -> Option<&dyn Server> {
         Some(self.environment)
     }
 

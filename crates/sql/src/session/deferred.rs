@@ -5,8 +5,8 @@
 //! Invariants: the queue is empty unless a deferred constraint was touched. What was looked at stays in it while there are
 //! savepoints: going back to one makes it due again, as on PostgreSQL.
 
+use std::cell::RefCell;
 use std::collections::hash_map::Entry;
-use std::mem::size_of;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, RowId, Severity, SqlState};
@@ -19,43 +19,14 @@ use super::context::StatementContext;
 use super::drive::Rows;
 use super::{Block, Session};
 use crate::exec::foreign_key::{ParentSearch, is_back, lock_parent, needs_parent, not_present, still_referenced};
-use crate::exec::{Execution, Held, MemoryBudget, datum_bytes};
+use crate::exec::{Check, Deferrals, Execution, Held, MemoryBudget};
+use crate::functions::reader;
 use crate::plan::{self, EngineRows, PlannedTable, ReferencedKey, ReferencingKey, RowReader};
 use crate::privileges::shown;
 
-/// Something to be looked at before the transaction may commit.
-#[derive(Clone, Debug)]
-pub(crate) enum Check {
-    /// A row that points to another.
-    Child { constraint: Oid, table: Oid, row: RowId },
-    /// A key that was pointed to, perhaps.
-    Parent { constraint: Oid, table: Oid, old: Box<[Datum]> },
-    /// A row that may share its key with another.
-    Unique { constraint: Oid, table: Oid, index: Oid, row: RowId },
-}
-
-impl Check {
-    fn constraint(&self) -> Oid {
-        match self {
-            Check::Child { constraint, .. } | Check::Parent { constraint, .. } | Check::Unique { constraint, .. } => {
-                *constraint
-            }
-        }
-    }
-
-    fn table(&self) -> Oid {
-        match self {
-            Check::Child { table, .. } | Check::Parent { table, .. } | Check::Unique { table, .. } => *table,
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        let values = match self {
-            Check::Parent { old, .. } => old.iter().map(datum_bytes).sum(),
-            _ => 0,
-        };
-        size_of::<Queued>() + values
-    }
+/// Bytes of a check in the queue.
+fn bytes_of(check: &Check) -> usize {
+    size_of::<Queued>() + check.bytes()
 }
 
 #[derive(Debug)]
@@ -82,6 +53,16 @@ pub(crate) struct Deferred {
     held: Held,
 }
 
+impl Deferrals for RefCell<Deferred> {
+    fn is_deferred(&self, constraint: Oid, initially: bool) -> bool {
+        self.borrow().is_deferred(constraint, initially)
+    }
+
+    fn defer(&self, check: Check, memory: &Arc<MemoryBudget>) -> Result<()> {
+        self.borrow_mut().push(check, memory)
+    }
+}
+
 /// How far the queue was at a savepoint.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
@@ -102,7 +83,7 @@ impl Deferred {
     /// # Errors
     /// 53200 beyond the budget.
     pub fn push(&mut self, check: Check, memory: &Arc<MemoryBudget>) -> Result<()> {
-        self.held.charge(check.bytes(), memory)?;
+        self.held.charge(bytes_of(&check), memory)?;
         self.queue.push(Queued { check, done: None });
         Ok(())
     }
@@ -122,7 +103,7 @@ impl Deferred {
     }
 
     pub(super) fn undo_to(&mut self, mark: &Mark) {
-        let gone = self.queue.drain(mark.len.min(self.queue.len())..).map(|q| q.check.bytes()).sum();
+        let gone = self.queue.drain(mark.len.min(self.queue.len())..).map(|q| bytes_of(&q.check)).sum();
         self.held.forget(gone);
         for queued in &mut self.queue {
             if queued.done.is_some_and(|round| round >= mark.round) {
@@ -329,7 +310,7 @@ impl Session {
             let proven = self.transaction().prove_unique(&opened, index, row);
             let proven = proven.map_err(|error| {
                 let eval = StatementContext::new(&self.environment, self.catalog());
-                shown::within_rights(error, &eval)
+                shown::within_rights(error, || reader(&eval))
             });
             match proven? {
                 Step::Ready(()) => return Ok(()),

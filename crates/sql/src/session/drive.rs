@@ -138,6 +138,7 @@ impl Session {
             now: &|| host.monotonic_nanos(),
             deadline: self.deadline.get(),
             memory: &self.shared.memory,
+            deferrals: Some(&self.environment.deferred),
         };
         work::caught(|| step(&mut cx, &eval))
     }

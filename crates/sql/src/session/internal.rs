@@ -416,7 +416,7 @@ impl Session {
     /// # Errors
     /// Those of binding an expression; 0A000 for one that cannot be kept.
     pub(crate) fn keep_references(&mut self, object: &mut CatalogObject) -> Result<()> {
-        self.with_binder(|cx| crate::stored::keep(object, cx))
+        self.with_binder(|cx| crate::bind::stored::keep(object, cx))
     }
 
     /// Binds those expressions of an object that speak of whole rows, whose fields have the names of columns.
@@ -424,12 +424,12 @@ impl Session {
     /// # Errors
     /// Those of binding.
     pub(crate) fn check_row_fields(&mut self, object: &CatalogObject) -> Result<()> {
-        self.with_binder(|cx| crate::stored::check_row_fields(object, cx))
+        self.with_binder(|cx| crate::bind::stored::check_row_fields(object, cx))
     }
 
     /// The text of a stored expression with the names of today.
     pub(crate) fn text_of_expression(&mut self, expression: &Expression, table: Option<&TableDesc>) -> String {
-        crate::stored::text(expression, &self.catalog(), table).into_owned()
+        crate::bind::stored::text(expression, &self.catalog(), table).into_owned()
     }
 
     /// A column's default as it is shown: with the type that it has today.
@@ -552,7 +552,7 @@ impl Session {
 
     /// The name of a type as the session would write it.
     pub(crate) fn shown_type(&mut self, ty: Oid, typmod: i32) -> String {
-        let shown = self.with_binder(|cx| Ok(crate::functions::shown_type(cx.eval, ty, typmod)));
+        let shown = self.with_binder(|cx| Ok(crate::bind::shown_type(cx.eval, ty, typmod)));
         shown.unwrap_or_else(|_| types::format_type(ty, typmod))
     }
 

@@ -11,6 +11,7 @@
 //! Start at [`Session::simple_query`] and [`Session::execute`].
 
 mod advisory;
+mod analyze;
 mod arguments;
 mod block;
 mod cache;
@@ -53,13 +54,13 @@ use types::OutputSettings;
 use types::encoding::Conversion;
 
 pub use crate::bind::ResultColumn;
+pub use analyze::Refresher;
 pub(crate) use block::{number_of, text_of};
 pub use cancel::CancelToken;
 pub use context::{Environment, Host, StatementContext};
-pub(crate) use deferred::Check;
 pub use extended::{BoundValue, ExecuteEnd};
 use settings::Initial;
-pub use settings::{SERVER_VERSION, Settings, check_configured, parse_bool};
+pub use settings::{Settings, check_configured, parse_bool};
 pub use statement::{Kind, Query, Statement, Verb};
 
 use crate::exec::{MemoryBudget, OutputRow};
@@ -161,6 +162,7 @@ impl Shared {
         max_connections: usize,
         settings: Vec<(String, String)>,
     ) -> Arc<Shared> {
+        crate::system::install();
         let changes = changes::Changes::since(engine.catalog());
         let system = Mutex::new(system_settings(&engine.catalog()));
         let shared = Arc::new(Shared {
@@ -276,7 +278,7 @@ pub struct Session {
 
 /// Whether the current role may look into a schema; those it may not are left out of its search path.
 fn may_use(catalog: &Catalog, identity: &Identity, schema: Oid) -> bool {
-    let who = Who { role: identity.role, database: identity.database_oid };
+    let who = identity.who();
     catalog.get(schema).is_some_and(|o| privileges::held(catalog, who, o).contains(Privileges::USAGE))
 }
 

@@ -76,7 +76,7 @@ impl Environment {
     /// Who asks, to privileges.
     pub(super) fn who(&self) -> Who {
         let identity = self.identity.borrow();
-        Who { role: identity.role, database: identity.database_oid }
+        identity.who()
     }
 
     /// Gives one of the two settings a value, or the one that the session began with.

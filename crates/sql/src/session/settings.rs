@@ -21,7 +21,7 @@ pub(super) use amounts::kilobytes;
 pub use amounts::parse_bool;
 pub(crate) use amounts::plain_number;
 use amounts::{parse_int, parse_real, show_real, show_unit};
-pub use table::SERVER_VERSION;
+
 use table::{Context, Kind, SPECS, Spec};
 
 use super::role::{Allowed, Setting as Identity};

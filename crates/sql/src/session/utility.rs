@@ -19,6 +19,7 @@ use super::statement::{Kind, Statement, is_query};
 use super::{Arguments, Block, Output, ResultColumn, Session, copy, cursor, explain};
 use crate::ddl;
 use crate::exec::Execution;
+use crate::functions::reader;
 use crate::ir::Ty;
 use crate::privileges::{roles, shown};
 
@@ -162,7 +163,8 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
 /// The error of a definition as the current role may see it.
 #[cold]
 fn within_rights(session: &Session, error: Error) -> Error {
-    shown::within_rights(error, &StatementContext::new(&session.environment, session.catalog()))
+    let eval = StatementContext::new(&session.environment, session.catalog());
+    shown::within_rights(error, || reader(&eval))
 }
 
 /// CREATE INDEX CONCURRENTLY: two transactions; what fills the index ends with the statement.
@@ -680,7 +682,7 @@ async fn vacuum(session: &mut Session, stmt: &VacuumStmt, sql: &str) -> Result<&
         tables.extend(own.map(|table| (table, None)));
     }
     for (table, columns) in tables.iter().filter(|(t, _)| analyzes && t.kind == engine_api::TableKind::Table) {
-        crate::statistics::analyze(session, table, columns.as_deref()).await?;
+        super::analyze::analyze(session, table, columns.as_deref()).await?;
     }
     Ok(if stmt.is_vacuumcmd { "VACUUM" } else { "ANALYZE" })
 }

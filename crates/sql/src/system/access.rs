@@ -4,8 +4,9 @@ use engine_api::{AclItem, Catalog, CatalogObject, RoleDesc};
 use types::Datum;
 
 use super::relations::text_array;
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, oid, row, text};
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 use crate::privileges::acl;
 
 fn list_of(catalog: &Catalog, items: &[AclItem]) -> Datum {

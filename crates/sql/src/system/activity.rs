@@ -7,8 +7,9 @@ use engine_api::{Catalog, CatalogObject, oids};
 use types::Datum;
 
 use super::views::name_of;
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, oid, row, text};
 use crate::functions::{EvalContext, network};
+use crate::ir::system_relation::SystemRelation;
 use crate::monitor::{Activity, Snapshot, State, Waiting};
 use crate::privileges::{Who, roles};
 
@@ -18,7 +19,7 @@ fn time(micros: i64) -> Datum {
 
 fn who(cx: &dyn EvalContext) -> Who {
     let identity = cx.identity();
-    Who { role: identity.role, database: identity.database_oid }
+    identity.who()
 }
 
 /// Whether a role may see what another one's session does.
@@ -46,10 +47,10 @@ fn waits(seen: &Snapshot) -> Option<(&'static str, &'static str)> {
 }
 
 pub(super) fn activity(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let Some(session) = cx.session() else { return Ok(Vec::new()) };
+    let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let (catalog, who) = (cx.catalog(), who(cx));
     let mut rows = Vec::new();
-    for session in session.monitor.sessions() {
+    for session in server.monitor().sessions() {
         let seen = session.snapshot();
         let mut columns = vec![
             ("datid", oid(session.database)),
@@ -82,9 +83,9 @@ pub(super) fn activity(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 pub(super) fn ssl(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let Some(session) = cx.session() else { return Ok(Vec::new()) };
+    let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let (catalog, who) = (cx.catalog(), who(cx));
-    let sessions = session.monitor.sessions();
+    let sessions = server.monitor().sessions();
     Ok(sessions
         .iter()
         .map(|session| {
@@ -104,7 +105,7 @@ pub(super) fn ssl(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 pub(super) fn gssapi(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let Some(session) = cx.session() else { return Ok(Vec::new()) };
+    let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let (catalog, who) = (cx.catalog(), who(cx));
     let of = |session: &std::sync::Arc<crate::monitor::Activity>| {
         let mut columns = vec![("pid", Datum::Int4(session.pid))];
@@ -113,16 +114,16 @@ pub(super) fn gssapi(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         }
         row(rel, columns)
     };
-    Ok(session.monitor.sessions().iter().map(of).collect())
+    Ok(server.monitor().sessions().iter().map(of).collect())
 }
 
 pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let Some(session) = cx.session() else { return Ok(Vec::new()) };
+    let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for object in catalog.walk() {
         let CatalogObject::Database(database) = &**object else { continue };
-        let counts = session.monitor.counts_of(database.oid);
+        let counts = server.monitor().counts_of(database.oid);
         rows.push(row(
             rel,
             vec![
@@ -143,11 +144,11 @@ pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 pub(super) fn statements(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let Some(session) = cx.session() else { return Ok(Vec::new()) };
+    let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let (catalog, who) = (cx.catalog(), who(cx));
     let millis = |micros: u64| Datum::Float8(micros as f64 / 1000.0);
     let mut rows = Vec::new();
-    for (figures, sums) in session.monitor.statements.all() {
+    for (figures, sums) in server.monitor().statements.all() {
         let seen = may_see(&catalog, who, figures.key.role);
         rows.push(row(
             rel,

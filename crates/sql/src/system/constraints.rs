@@ -3,11 +3,12 @@
 use engine_api::{ConstraintKind, ForeignKeyAction, TableDesc};
 use types::Datum;
 
-use super::keys::Asked;
+use super::keys;
 use super::relations::{in_database, int2_array, oid_array};
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, oid, row, text};
 use crate::bind;
 use crate::functions::EvalContext;
+use crate::ir::system_relation::{Asked, SystemRelation};
 
 fn action(action: ForeignKeyAction) -> &'static str {
     match action {
@@ -43,7 +44,7 @@ fn operators(table: &TableDesc, columns: &[i16], other: &TableDesc, others: &[i1
 pub(super) fn constraints_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    for table in asked.tables(&catalog, cx) {
+    for table in keys::tables(asked, &catalog, cx) {
         for c in &table.constraints {
             let mut values = vec![
                 ("oid", oid(c.oid)),
@@ -66,7 +67,7 @@ pub(super) fn constraints_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: 
                         ("contype", text("c")),
                         ("conindid", Datum::Oid(0)),
                         ("confrelid", Datum::Oid(0)),
-                        ("conbin", text(crate::stored::text(expression, &catalog, Some(table)))),
+                        ("conbin", text(crate::bind::stored::text(expression, &catalog, Some(table)))),
                     ]);
                 }
                 ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
@@ -130,7 +131,7 @@ pub(super) fn constraints_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: 
             ("conislocal", Datum::Bool(true)),
             ("coninhcount", Datum::Int4(0)),
             ("connoinherit", Datum::Bool(false)),
-            ("conbin", text(crate::stored::text(&check.expression, &catalog, None))),
+            ("conbin", text(crate::bind::stored::text(&check.expression, &catalog, None))),
         ];
         rows.push(row(rel, values));
     }

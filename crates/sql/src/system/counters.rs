@@ -6,8 +6,9 @@ use types::Datum;
 
 use super::relations::{in_database, tables_of};
 use super::views::name_of;
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, oid, row, text};
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 
 /// Whether a view tells of relations of users, and of those of the catalog: `pg_stat_user_…`, `pg_stat_sys_…`, `pg_stat_all_…`.
 fn sorts(rel: &SystemRelation) -> (bool, bool) {
@@ -23,7 +24,7 @@ fn named(relation: Oid, schema: &str, name: &str) -> Vec<(&'static str, Datum)> 
 }
 
 pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let Some(session) = cx.session() else { return Ok(Vec::new()) };
+    let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let catalog = cx.catalog();
     let (users, system) = sorts(rel);
     let counts_rows = rel.columns.iter().any(|(name, _)| *name == "n_live_tup");
@@ -31,7 +32,7 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     for table in stored(&catalog, cx).filter(|_| users) {
         let mut columns = named(table.oid, &name_of(&catalog, table.schema), &table.name);
         if counts_rows {
-            columns.push(("n_live_tup", Datum::Int8(session.engine.row_count(table.oid) as i64)));
+            columns.push(("n_live_tup", Datum::Int8(server.engine().row_count(table.oid) as i64)));
         }
         rows.push(row(rel, columns));
     }

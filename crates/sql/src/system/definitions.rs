@@ -4,6 +4,7 @@ use base::Oid;
 use engine_api::{Catalog, ConstraintDesc, ConstraintKind, ForeignKeyAction, IndexDesc, TableDesc};
 
 use crate::functions::EvalContext;
+use crate::ir::system_relation;
 use crate::names::{quote_name, quote_shown};
 
 fn columns(table: &TableDesc, numbers: &[i16]) -> String {
@@ -14,7 +15,7 @@ fn columns(table: &TableDesc, numbers: &[i16]) -> String {
 
 /// A relation's name as a session with this search path writes it; its number if it is gone.
 pub(crate) fn relation_text(catalog: &Catalog, search_path: &[Oid], oid: Oid) -> String {
-    if let Some(system) = super::relation_by_oid(oid) {
+    if let Some(system) = system_relation::numbered(oid) {
         return match system.schema {
             "pg_catalog" => quote_name(system.name),
             schema => format!("{}.{}", quote_name(schema), quote_name(system.name)),
@@ -77,7 +78,9 @@ pub fn index_definition(
     let mut keys = Vec::with_capacity(index.keys.len());
     for (at, key) in index.keys.iter().enumerate() {
         let mut text = key_text(table, index, at, pretty, cx);
-        if let Some(collation) = index.collations.get(at).and_then(|&collation| crate::collation::name_of(collation)) {
+        if let Some(collation) =
+            index.collations.get(at).and_then(|&collation| crate::bind::collation::name_of(collation))
+        {
             text.push_str(" COLLATE ");
             text.push_str(&collation);
         }

@@ -177,7 +177,7 @@ pub fn domain_check_text(expression: &Expression, domain: &DomainDesc, pretty: b
 
 /// An expression with the names of today, each with its schema.
 fn plain_text<'e>(expression: &'e Expression, table: Option<&TableDesc>, cx: &dyn EvalContext) -> Cow<'e, str> {
-    crate::stored::text(expression, &cx.catalog(), table)
+    crate::bind::stored::text(expression, &cx.catalog(), table)
 }
 
 fn with_binder<T>(cx: &dyn EvalContext, run: impl FnOnce(&mut BindContext<'_>) -> T) -> T {
@@ -302,7 +302,7 @@ fn type_name(ty: Ty, cx: &dyn EvalContext) -> String {
     if let (oid::BPCHAR | oid::BIT, ..=-1) = (ty.oid, ty.typmod) {
         return oid::any_length_name(ty.oid).to_string();
     }
-    functions::shown_type(cx, ty.oid, ty.typmod)
+    crate::bind::shown_type(cx, ty.oid, ty.typmod)
 }
 
 impl<'a> Writer<'a> {
@@ -343,7 +343,7 @@ impl<'a> Writer<'a> {
                 arg => self.expr(arg),
             },
             Expr::Cast { arg, kind: CastKind::Collate(collation), .. } => {
-                let name = crate::collation::name_of(*collation).unwrap_or_default();
+                let name = crate::bind::collation::name_of(*collation).unwrap_or_default();
                 self.wrapped(|w| w.part(arg, Around::Other) && w.word(" COLLATE ") && w.word(&name))
             }
             Expr::Cast { arg, ty, kind, .. } => {
@@ -789,7 +789,7 @@ impl<'a> Writer<'a> {
         }
         match (ty.oid, value) {
             (oid::REGTYPE, Datum::Oid(number)) if types::type_info(base::Oid(*number)).is_some() => {
-                return Some(functions::shown_type(self.cx, base::Oid(*number), -1));
+                return Some(crate::bind::shown_type(self.cx, base::Oid(*number), -1));
             }
             (oid::REGNAMESPACE, Datum::Oid(number)) => {
                 if let Some(schema) = self.cx.catalog().get(base::Oid(*number)) {

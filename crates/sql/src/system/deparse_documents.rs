@@ -3,7 +3,6 @@
 //! The binder makes a query of such a function, with a column for each field; here it becomes the call again.
 
 use crate::bind::{field_name, visit};
-use crate::functions;
 use crate::ir::{Expr, Query, RelColumn, RelKind, SetCall};
 use crate::names::quote_name;
 use types::Datum;
@@ -49,7 +48,7 @@ impl Writer<'_> {
         }
         let fields = query.targets.iter().filter_map(|t| Some((field_name(&t.expr)?, t.expr.ty())));
         let fields: Vec<String> = fields
-            .map(|(field, ty)| format!("{} {}", quote_name(field), functions::shown_type(self.cx, ty.oid, ty.typmod)))
+            .map(|(field, ty)| format!("{} {}", quote_name(field), crate::bind::shown_type(self.cx, ty.oid, ty.typmod)))
             .collect();
         let fields = fields.join(", ");
         let lateral = speaks_of_others(&call.args[..1], 1);

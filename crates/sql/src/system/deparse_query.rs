@@ -535,7 +535,7 @@ impl<'a> Writer<'a> {
         let is_default = matches!((&frame.start, &frame.end), (FrameBound::UnboundedPreceding, FrameBound::CurrentRow))
             && frame.mode == FrameMode::Range
             && frame.exclude == Exclude::NoOthers;
-        let name = crate::functions::window_callee_name(call.callee);
+        let name = call.callee.name();
         let star = call.args.is_empty() && matches!(call.callee, WindowCallee::Aggregate(_));
         let partition = call.partition.is_empty() || self.word("");
         let called = partition && self.word(name) && self.word("(");

@@ -79,7 +79,7 @@ pub(super) fn stored_text(
     cx: &dyn EvalContext,
 ) -> String {
     let (catalog, identity) = (cx.catalog(), cx.identity());
-    let mut text = crate::stored::text(&view.query, &catalog, None).into_owned();
+    let mut text = crate::bind::stored::text(&view.query, &catalog, None).into_owned();
     let mut changes: Vec<(usize, usize, String)> = Vec::new();
     for (var, oid) in places {
         let parts = 1 + usize::from(var.schemaname.is_some()) + usize::from(var.catalogname.is_some());

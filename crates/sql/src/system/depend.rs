@@ -13,8 +13,9 @@ use engine_api::{
 use types::Datum;
 
 use super::relations::{shown_default, tables_of};
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, oid, row, text};
 use crate::functions::{EvalContext, extensions};
+use crate::ir::system_relation::SystemRelation;
 
 /// OID of `pg_class`.
 pub(crate) const CLASS: u32 = 1259;

@@ -10,8 +10,9 @@ use engine_api::{Catalog, CatalogObject, DomainCheck, TypeDesc, TypeKind};
 use types::Datum;
 
 use super::relations::{in_database, tables_of};
-use super::{Rows, SystemRelation, oid, row};
+use super::{Rows, oid, row};
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 
 /// OID of `pg_class`.
 const CLASS: u32 = 1259;

@@ -8,8 +8,9 @@ use super::information::{made_type, type_facts};
 use super::relations::in_database;
 use super::sight::Sight;
 use super::views::name_of;
-use super::{Rows, SystemRelation, row, text};
+use super::{Rows, row, text};
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 
 /// Every domain of the database.
 fn each<'c>(catalog: &'c Catalog, cx: &dyn EvalContext) -> Vec<(&'c TypeDesc, &'c DomainDesc)> {

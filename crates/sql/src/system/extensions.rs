@@ -3,8 +3,9 @@
 use engine_api::{CatalogObject, ExtensionDesc, oids};
 use types::Datum;
 
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, oid, row, text};
 use crate::functions::{EvalContext, extensions};
+use crate::ir::system_relation::SystemRelation;
 
 /// The extension that is always there: number, name, version, what it is.
 const PLPGSQL: (u32, &str, &str, &str) = (13559, "plpgsql", "1.0", "PL/pgSQL procedural language");

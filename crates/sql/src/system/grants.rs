@@ -7,8 +7,9 @@ use types::Datum;
 use super::relations::{in_database, system_acl, tables_of};
 use super::sight::Sight;
 use super::views::name_of;
-use super::{Rows, SystemRelation, access, oid, row, text};
+use super::{Rows, access, oid, row, text};
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 use crate::privileges::{self, Who, roles};
 
 /// Privileges that columns have too.

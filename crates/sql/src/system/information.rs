@@ -7,13 +7,14 @@ use engine_api::{
 };
 use types::{Datum, format_type, oid as type_oid, type_info};
 
-use super::keys::Asked;
+use super::keys;
 use super::relations::{in_database, tables_of};
 use super::sight::Sight;
 use super::views::name_of;
-use super::{Rows, SystemRelation, row, text};
-use crate::collation;
+use super::{Rows, row, text};
+use crate::bind::collation;
 use crate::functions::EvalContext;
+use crate::ir::system_relation::{Asked, SystemRelation};
 use crate::privileges::Class;
 
 pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
@@ -124,7 +125,7 @@ pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
     let catalog = cx.catalog();
     let database = cx.identity().database;
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
-    for table in asked.tables(&catalog, cx) {
+    for table in keys::tables(asked, &catalog, cx) {
         if table.kind == TableKind::MaterializedView || !sight.table(table) {
             continue;
         }

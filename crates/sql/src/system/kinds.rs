@@ -6,9 +6,10 @@ use types::{Datum, TypeInfo, all_types};
 use super::access;
 use super::internal_functions::internal_oid;
 use super::relations::{in_database, storage_of};
-use super::{Rows, SystemRelation, oid, row, text};
-use crate::collation;
+use super::{Rows, oid, row, text};
+use crate::bind::collation;
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 
 pub(super) fn types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();

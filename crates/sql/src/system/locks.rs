@@ -7,8 +7,9 @@ use base::TxnId;
 use engine_api::{Catalog, CatalogObject, LockRow, Locked, RowLockMode, TableLockMode};
 use types::Datum;
 
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, oid, row, text};
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 
 /// Rows of a page, as `page` and `tuple` name a row.
 const PAGE: u64 = 128;

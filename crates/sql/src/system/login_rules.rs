@@ -3,32 +3,12 @@
 use types::Datum;
 
 use super::relations::text_array;
-use super::{Rows, SystemRelation, row, text};
-use crate::functions::EvalContext;
-
-/// One line of the file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LoginRule {
-    /// Its number, from 1.
-    pub line: i32,
-    /// Kind of connection.
-    pub kind: String,
-    /// Databases, as the line names them.
-    pub databases: Vec<String>,
-    /// Roles, as the line names them.
-    pub users: Vec<String>,
-    /// Address, or what stands for addresses.
-    pub address: Option<String>,
-    /// Mask of the address.
-    pub netmask: Option<String>,
-    /// How a client proves who it is.
-    pub method: String,
-    /// What is wrong with the line; then nothing else is told of it.
-    pub error: Option<String>,
-}
+use super::{Rows, row, text};
+use crate::functions::{EvalContext, LoginRule};
+use crate::ir::system_relation::SystemRelation;
 
 pub(super) fn rows(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let Some(session) = cx.session() else { return Ok(Vec::new()) };
+    let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let list = |words: &[String]| text_array(words.iter().map(text).collect());
     let shown = |rule: &LoginRule| {
         let mut columns = vec![("line_number", Datum::Int4(rule.line))];
@@ -45,5 +25,5 @@ pub(super) fn rows(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         }
         row(rel, columns)
     };
-    Ok(session.host.login_rules().iter().map(shown).collect())
+    Ok(server.login_rules().iter().map(shown).collect())
 }

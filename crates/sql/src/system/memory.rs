@@ -6,8 +6,9 @@ use types::Datum;
 
 use super::relations::tables_of;
 use super::views::name_of;
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, oid, row, text};
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 
 fn bytes(bytes: u64) -> Datum {
     Datum::Int8(i64::try_from(bytes).unwrap_or(i64::MAX))
@@ -15,21 +16,15 @@ fn bytes(bytes: u64) -> Datum {
 
 /// One row per kind, then their sum, then what the process holds as the system sees it.
 pub(super) fn memory(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let Some(session) = cx.session() else { return Ok(Vec::new()) };
-    let held = session.engine.memory();
-    let shared = session.shared.upgrade();
+    let Some(server) = cx.server() else { return Ok(Vec::new()) };
+    let held = server.engine().memory();
     let mut kinds = vec![
         ("row_headers", held.headers, None),
         ("row_versions", held.versions, None),
         ("indexes", held.indexes, None),
     ];
     for kind in MemoryKind::ALL {
-        let limit = shared.as_ref().and_then(|shared| match kind {
-            MemoryKind::Statements => Some(shared.statement_memory_limit()),
-            MemoryKind::Plans => Some(shared.plan_memory_limit()),
-            _ => None,
-        });
-        kinds.push((kind.name(), held.others[kind as usize], limit));
+        kinds.push((kind.name(), held.others[kind as usize], server.memory_limit_of(kind)));
     }
     // Rows of tables that are gone while somebody still has them open, or that are being made.
     let known: u64 = kinds.iter().map(|kind| kind.1).sum();
@@ -43,7 +38,7 @@ pub(super) fn memory(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             row(rel, columns)
         })
         .collect();
-    if let Some(resident) = session.host.resident_bytes() {
+    if let Some(resident) = server.resident_bytes() {
         rows.push(row(
             rel,
             vec![("kind", text("resident")), ("bytes", bytes(resident)), ("counted", Datum::Bool(false))],
@@ -54,10 +49,10 @@ pub(super) fn memory(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 
 /// One row per table of the database.
 pub(super) fn table_memory(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let Some(session) = cx.session() else { return Ok(Vec::new()) };
+    let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let catalog = cx.catalog();
     let mut held: FxHashMap<u32, TableMemoryUse> = FxHashMap::default();
-    for table in session.engine.table_memory() {
+    for table in server.engine().table_memory() {
         // TRUNCATE that is not committed leaves a table with two sets of rows.
         let sum = held.entry(table.table.0).or_default();
         sum.rows += table.rows;

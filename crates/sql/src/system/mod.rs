@@ -18,13 +18,14 @@ pub(crate) mod depend;
 mod descriptions;
 mod domains;
 mod extensions;
+mod functions;
 mod grants;
 mod information;
 mod internal_functions;
 pub(crate) mod keys;
 mod kinds;
 mod locks;
-pub mod login_rules;
+mod login_rules;
 mod memory;
 mod names;
 pub(crate) mod operator_classes;
@@ -42,9 +43,11 @@ mod views;
 use base::{Oid, Result};
 use types::Datum;
 
-use crate::functions::EvalContext;
+use crate::functions::{EvalContext, Function};
 
 use schema::all;
+
+use crate::ir::system_relation::{self, SystemRelation};
 
 pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
@@ -60,59 +63,11 @@ pub(crate) use names::TABLESPACES;
 pub(crate) use procedures::{function_arguments, function_name, functions_named, is_strict};
 pub(crate) use relations::column_of_node;
 
-/// A relation computed from the catalog.
-pub struct SystemRelation {
-    /// PostgreSQL's OID of the relation.
-    pub oid: Oid,
-    /// Schema: `pg_catalog` or `information_schema`.
-    pub schema: &'static str,
-    /// Name.
-    pub name: &'static str,
-    /// Columns: name and type.
-    pub columns: &'static [(&'static str, Oid)],
-    /// Its rows now.
-    pub rows: fn(&SystemRelation, &dyn EvalContext) -> Result<Vec<Vec<Datum>>>,
-}
-
-impl SystemRelation {
-    /// Whether PostgreSQL has it as a view; those of `pg_catalog` have OIDs that initdb gave out.
-    pub fn is_view(&self) -> bool {
-        self.schema == "information_schema" || self.oid.0 >= 12_000
-    }
-
-    /// Whether a column of a catalog is never NULL. Of PostgreSQL's the fixed parts are not, nor the keys among the rest.
-    fn is_not_null(&self, ty: Oid) -> bool {
-        use types::oid::{BOOL, CHAR, FLOAT4, INT2, INT2VECTOR, INT4, INT8, NAME, OID, OIDVECTOR, REGPROC, XID};
-        const FIXED: [Oid; 12] = [BOOL, CHAR, FLOAT4, INT2, INT2VECTOR, INT4, INT8, NAME, OID, OIDVECTOR, REGPROC, XID];
-        !self.is_view() && FIXED.contains(&ty)
-    }
-
-    /// The modifier of a column's type: the domain `yes_or_no` is a `varchar(3)`.
-    pub fn typmod(&self, column: usize) -> i32 {
-        const FLAGS: [&str; 6] =
-            ["identity_cycle", "initially_deferred", "enforced", "nulls_distinct", "with_hierarchy", "cycle_option"];
-        let (name, ty) = self.columns[column];
-        let is_flag = self.schema == "information_schema"
-            && ty == types::oid::VARCHAR
-            && (FLAGS.contains(&name) || name.starts_with("is_") && name != "is_generated");
-        if is_flag { 3 + 4 } else { -1 }
-    }
-}
-
-impl std::fmt::Debug for SystemRelation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.schema, self.name)
-    }
-}
-
-/// A system relation by schema and name.
-pub fn relation(schema: &str, name: &str) -> Option<&'static SystemRelation> {
-    all().find(|r| r.name == name && r.schema == schema)
-}
-
-/// A system relation by OID.
-pub fn relation_by_oid(oid: Oid) -> Option<&'static SystemRelation> {
-    all().find(|r| r.oid == oid)
+/// Says which relations there are and which functions know the catalog. To be called before anything is bound; again, it does nothing.
+pub(crate) fn install() {
+    system_relation::offer(all(), &keys::KEYS);
+    static TABLES: [&[Function]; 1] = [functions::FUNCTIONS];
+    crate::functions::complete(&TABLES);
 }
 
 type Rows = Result<Vec<Vec<Datum>>>;

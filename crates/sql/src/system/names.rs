@@ -3,8 +3,9 @@
 use engine_api::{CatalogObject, RoleDesc, oids};
 use types::Datum;
 
-use super::{Rows, SystemRelation, access, oid, row, text};
+use super::{Rows, access, oid, row, text};
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 
 pub(super) fn namespaces(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();

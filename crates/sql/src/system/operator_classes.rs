@@ -4,8 +4,9 @@ use base::{Error, Oid, Result, SqlState};
 use engine_api::oids;
 use types::Datum;
 
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, oid, row, text};
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 
 /// The access method `btree`.
 const BTREE: u32 = 403;

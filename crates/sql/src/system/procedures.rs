@@ -8,8 +8,9 @@ use super::aggregate_facts::{LAX, aggregate_facts};
 use super::internal_functions::{INTERNAL_FUNCTIONS, InternalFunction, internal_function, internal_oid};
 use super::operator_facts::operator_facts;
 use super::relations::oid_array;
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, oid, row, text};
 use crate::functions::{self, CastContext, EvalContext, Volatility, extensions};
+use crate::ir::system_relation::SystemRelation;
 
 /// The numbers of all functions of a name, of any kind.
 pub(crate) fn functions_named(name: &str) -> Vec<u32> {

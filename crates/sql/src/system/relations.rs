@@ -6,12 +6,13 @@ use base::Oid;
 use engine_api::{Catalog, CatalogObject, ColumnDesc, Expression, Identity, Persistence, TableDesc, TableKind, oids};
 use types::{Array, Datum, type_info};
 
-use super::keys::Asked;
-use super::{Rows, SystemRelation, access, oid, row, text};
-use crate::collation;
+use super::keys;
+use super::{Rows, access, oid, row, text};
+use crate::bind::collation;
 use crate::functions::EvalContext;
 use crate::ir::Ty;
-use crate::system_column::SystemColumn;
+use crate::ir::system_column::SystemColumn;
+use crate::ir::system_relation::{Asked, SystemRelation};
 
 /// Whether an object belongs to the session's database.
 pub(super) fn in_database(catalog: &Catalog, schema: Oid, cx: &dyn EvalContext) -> bool {
@@ -140,7 +141,7 @@ pub(super) fn classes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     let mut referenced = None;
-    for object in asked.objects(&catalog) {
+    for object in keys::objects(asked, &catalog) {
         if !in_database(&catalog, object.namespace().1, cx) {
             continue;
         }
@@ -360,7 +361,7 @@ pub(super) fn attributes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: A
         Asked::Of(oid) => Asked::Of(catalog.index(oid).map_or(oid, |index| index.table)),
         _ => Asked::All,
     };
-    for table in of_table.tables(&catalog, cx) {
+    for table in keys::tables(of_table, &catalog, cx) {
         if table.kind != TableKind::View {
             system_attributes(rel, table.oid, &catalog, &mut rows);
         }
@@ -410,7 +411,7 @@ pub(super) fn attributes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: A
             }
         }
     }
-    let sequences = asked.objects(&catalog).into_iter().filter_map(|object| match object {
+    let sequences = keys::objects(asked, &catalog).into_iter().filter_map(|object| match object {
         CatalogObject::Sequence(sequence) => Some(sequence),
         _ => None,
     });
@@ -474,7 +475,7 @@ pub(super) fn index_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<
 pub(super) fn indexes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    for table in asked.tables(&catalog, cx) {
+    for table in keys::tables(asked, &catalog, cx) {
         for index in catalog.indexes(table.oid) {
             let keys = index.keys.iter().map(|k| k.column);
             let numbers: Vec<i16> = keys.chain(index.include.iter().copied()).collect();
@@ -569,7 +570,7 @@ pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 pub(super) fn defaults_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    for table in asked.tables(&catalog, cx) {
+    for table in keys::tables(asked, &catalog, cx) {
         for column in table.live_columns() {
             if let Some(default) = shown_default(column) {
                 rows.push(row(
@@ -580,7 +581,10 @@ pub(super) fn defaults_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Ask
                         ("adnum", Datum::Int2(column.number)),
                         (
                             "adbin",
-                            text(default_node(column.number, &crate::stored::text(default, &catalog, Some(table)))),
+                            text(default_node(
+                                column.number,
+                                &crate::bind::stored::text(default, &catalog, Some(table)),
+                            )),
                         ),
                     ],
                 ));

@@ -9,7 +9,7 @@ mod tables;
 mod unused;
 mod views;
 
-use super::SystemRelation;
+use crate::ir::system_relation::SystemRelation;
 
 /// All of them.
 pub(super) fn all() -> impl Iterator<Item = &'static SystemRelation> {

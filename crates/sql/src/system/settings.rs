@@ -6,8 +6,9 @@
 use types::Datum;
 
 use super::relations::text_array;
-use super::{Rows, SystemRelation, row, text};
+use super::{Rows, row, text};
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 
 pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let values = cx.setting_values();

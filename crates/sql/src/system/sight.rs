@@ -21,7 +21,7 @@ impl<'c> Sight<'c> {
     /// Of whoever asks.
     pub fn new(catalog: &'c Catalog, cx: &dyn EvalContext) -> Sight<'c> {
         let identity = cx.identity();
-        let who = Who { role: identity.role, database: identity.database_oid };
+        let who = identity.who();
         Sight { catalog, who, superuser: roles::is_superuser(catalog, who.role) }
     }
 

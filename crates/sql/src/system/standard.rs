@@ -7,9 +7,10 @@ use super::information::{made_type, shown_type};
 use super::relations::tables_of;
 use super::sight::Sight;
 use super::views::name_of;
-use super::{Rows, SystemRelation, row, text};
-use crate::collation::COLLATIONS;
+use super::{Rows, row, text};
+use crate::bind::collation::COLLATIONS;
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 
 pub(super) fn catalog_name(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(vec![row(rel, vec![("catalog_name", text(&cx.identity().database))])])

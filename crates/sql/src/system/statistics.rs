@@ -4,9 +4,10 @@ use types::{Array, Datum, OutputSettings, oid as oids};
 
 use super::relations::tables_of;
 use super::views::name_of;
-use super::{Rows, SystemRelation, oid, row, text};
-use crate::collation;
+use super::{Rows, oid, row, text};
+use crate::bind::collation;
 use crate::functions::{self, EvalContext};
+use crate::ir::system_relation::SystemRelation;
 use crate::privileges::shown;
 use crate::statistics::ColumnStatistics;
 
@@ -35,7 +36,7 @@ fn shares(of: &ColumnStatistics) -> Datum {
 }
 
 pub(super) fn stats(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let (catalog, who) = (cx.catalog(), shown::reader(&cx.identity()));
+    let (catalog, who) = (cx.catalog(), cx.identity().who());
     let mut rows = Vec::new();
     for table in tables_of(&catalog, cx) {
         let Some(known) = cx.statistics(table.oid) else { continue };

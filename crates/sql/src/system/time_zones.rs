@@ -3,8 +3,9 @@
 use types::datetime::{NamedOffset, named_zones, zone_abbreviations};
 use types::{Datum, Interval};
 
-use super::{Rows, SystemRelation, row, text};
+use super::{Rows, row, text};
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 
 fn shown(rel: &SystemRelation, offset: &NamedOffset, name: &'static str) -> Vec<Datum> {
     let east = Interval { months: 0, days: 0, micros: i64::from(offset.east) * 1_000_000 };

@@ -5,8 +5,9 @@ use types::Datum;
 
 use super::relations::{has_triggers, in_database, referenced_tables, tables_of};
 use super::sight::Sight;
-use super::{Rows, SystemRelation, definitions, oid, row, text};
+use super::{Rows, definitions, oid, row, text};
 use crate::functions::EvalContext;
+use crate::ir::system_relation::SystemRelation;
 
 pub(super) fn name_of(catalog: &Catalog, object: base::Oid) -> String {
     catalog.get(object).map(|o| o.name().to_string()).unwrap_or_default()

@@ -16,9 +16,9 @@ use super::lock_rows::row_in;
 use super::{Cx, Next, Operator, operator};
 use crate::expr::all_true;
 use crate::functions;
+use crate::ir::system_column::SystemColumn;
 use crate::plan::{Node, RowChoice, Target, UpdateSet};
 use crate::privileges::shown;
-use crate::system_column::SystemColumn;
 
 /// What locking a row to change it found.
 enum Locked {
@@ -230,7 +230,7 @@ pub(super) fn schema_name(cx: &Cx<'_, '_>, target: &Target) -> String {
 /// given. `None` if there are none.
 fn show_row(target: &Target, cx: &Cx<'_, '_>, frame: &[Datum]) -> Option<String> {
     let desc = &target.table.info.desc;
-    let (catalog, who) = (cx.run.eval.catalog(), shown::reader(&cx.run.eval.identity()));
+    let (catalog, who) = (cx.run.eval.catalog(), cx.run.eval.identity().who());
     let whole = shown::reads_table(&catalog, who, desc.oid);
     let (mut names, mut values): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());
     for (number, (column, &slot)) in desc.columns.iter().zip(&target.slots).enumerate() {

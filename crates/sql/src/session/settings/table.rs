@@ -141,9 +141,6 @@ macro_rules! specs {
     };
 }
 
-/// The version whose behaviour is followed (rule R19).
-pub const SERVER_VERSION: &str = "15.18";
-
 /// In order of name, case-folded.
 #[rustfmt::skip]
 pub(super) static SPECS: &[Spec] = specs! {
@@ -294,7 +291,7 @@ pub(super) static SPECS: &[Spec] = specs! {
     "segment_size", "1GB", Kind::Fixed(""), false, "Shows the number of pages per disk file.";
     "seq_page_cost", "1", Kind::Real { min: 0.0, max: f64::MAX, unit: "" }, false, "Sets the planner's estimate of the cost of a sequentially fetched disk page.";
     "server_encoding", "UTF8", Kind::Fixed(""), true, "Shows the server (database) character set encoding.";
-    "server_version", SERVER_VERSION, Kind::Fixed(""), true, "Shows the server version.";
+    "server_version", crate::functions::SERVER_VERSION, Kind::Fixed(""), true, "Shows the server version.";
     "server_version_num", "150018", Kind::Fixed(""), false, "Shows the server version as an integer.";
     "session_authorization", "postgres", Kind::Identity, true, "Shows the session user name.";
     "session_preload_libraries", "", Kind::Text, false, "Lists shared libraries to preload into each backend.";

@@ -8,9 +8,9 @@ use engine_api::{KeyRange, RowBatch, RowContent, Scan, ScanSpec, TableDesc, Txn}
 use types::Datum;
 
 use super::column::{Collected, Target, TooWide};
-use super::{ColumnStatistics, TableStatistics, type_of};
 use crate::ir::TableInfo;
 use crate::plan::RowReader;
+use crate::statistics::{ColumnStatistics, TableStatistics, type_of};
 
 /// Rows of a sample per value that is kept of a column: what PostgreSQL takes for its histograms.
 const ROWS_PER_TARGET: usize = 300;

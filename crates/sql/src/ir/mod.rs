@@ -5,6 +5,10 @@
 //! Invariants: every [`Expr`] knows its type; a [`Column`] names (levels up, range-table entry, column); operators and casts
 //! are calls of [`crate::functions::Function`]s; nothing here refers to the statement's text except for error positions.
 
+pub(crate) mod system_column;
+pub mod system_relation;
+pub(crate) mod view;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,7 +17,8 @@ use engine_api::{IndexDesc, TableDesc};
 use types::Datum;
 
 use crate::functions::{Aggregate, Function, SetFunction};
-use crate::system::SystemRelation;
+pub use crate::functions::{CompareOp, WindowKind};
+use system_relation::SystemRelation;
 
 /// A type with its modifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -134,7 +139,7 @@ impl Query {
 
     /// Whether it is that of a view with `security_barrier`: what is around it may not be tested on rows that it hides.
     pub fn is_barrier(&self) -> bool {
-        self.of_view.as_ref().is_some_and(|of| of.is_whole && crate::bind::is_barrier(&of.view))
+        self.of_view.as_ref().is_some_and(|of| of.is_whole && view::is_barrier(&of.view))
     }
 
     /// Whether its rows are groups of rows, its aggregates aside.
@@ -208,37 +213,13 @@ pub enum WindowCallee {
     Aggregate(&'static Aggregate),
 }
 
-/// Window functions proper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WindowKind {
-    /// `row_number`: one by one.
-    RowNumber,
-    /// `rank`: rows equal in ORDER BY have the number of the first of them.
-    Rank,
-    /// `dense_rank`: like `rank`, without gaps.
-    DenseRank,
-    /// `percent_rank`
-    PercentRank,
-    /// `cume_dist`
-    CumeDist,
-    /// `ntile`
-    Ntile,
-    /// `lag`
-    Lag,
-    /// `lead`
-    Lead,
-    /// `first_value`
-    FirstValue,
-    /// `last_value`
-    LastValue,
-    /// `nth_value`
-    NthValue,
-}
-
-impl WindowKind {
-    /// Whether the rows before a row decide about it.
-    pub fn numbers_only(self) -> bool {
-        matches!(self, WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank)
+impl WindowCallee {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            WindowCallee::Aggregate(aggregate) => aggregate.name,
+            WindowCallee::Function(kind) => kind.name(),
+        }
     }
 }
 
@@ -421,6 +402,15 @@ pub enum RelKind {
     Join,
 }
 
+/// The expressions and the condition of an index, over the columns of its table (rel 0).
+#[derive(Clone, Debug, Default)]
+pub struct BoundIndex {
+    /// Its expressions, in order.
+    pub expressions: Vec<Expr>,
+    /// WHERE
+    pub predicate: Option<Expr>,
+}
+
 /// Everything a plan needs of a stored table: its descriptor and its indexes, of one catalog version.
 #[derive(Clone, Debug)]
 pub struct TableInfo {
@@ -429,12 +419,12 @@ pub struct TableInfo {
     /// Its indexes.
     pub indexes: Vec<IndexDesc>,
     /// What they compute, by their place, over rel 0; empty if none of them does.
-    pub codes: Vec<Option<Arc<crate::bind::BoundIndex>>>,
+    pub codes: Vec<Option<Arc<BoundIndex>>>,
 }
 
 impl TableInfo {
     /// What an index computes: `Some(None)` if nothing; `None` if it cannot be told, so that the index is of no use.
-    pub fn code(&self, index: usize) -> Option<Option<&crate::bind::BoundIndex>> {
+    pub fn code(&self, index: usize) -> Option<Option<&BoundIndex>> {
         match self.codes.get(index) {
             Some(Some(code)) => Some(Some(code)),
             _ if self.indexes.get(index).is_some_and(|i| i.needs_code()) => None,
@@ -735,37 +725,6 @@ pub enum AnyAllSource {
     Array(Box<Expr>),
     /// A list of expressions (`IN`).
     List(Vec<Expr>),
-}
-
-/// Comparison of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CompareOp {
-    /// =
-    Eq,
-    /// <>
-    Ne,
-    /// <
-    Lt,
-    /// <=
-    Le,
-    /// >
-    Gt,
-    /// >=
-    Ge,
-}
-
-impl CompareOp {
-    /// The operator's name.
-    pub fn symbol(self) -> &'static str {
-        match self {
-            CompareOp::Eq => "=",
-            CompareOp::Ne => "<>",
-            CompareOp::Lt => "<",
-            CompareOp::Le => "<=",
-            CompareOp::Gt => ">",
-            CompareOp::Ge => ">=",
-        }
-    }
 }
 
 /// How a subquery in an expression is used.

@@ -1,30 +1,20 @@
 //! What is known of the values in tables: the planner's ground for guessing how many rows a condition leaves.
 //!
-//! Responsible for: sampling a table ([`Sampler`]), keeping what was found, doing it again by itself after enough changes
-//! ([`Refresher`]).
-//! Not responsible for: what a plan makes of it (`plan::selectivity`).
+//! Responsible for: keeping what was found.
+//! Not responsible for: finding it (`session::analyze`), what a plan makes of it (`plan::selectivity`).
 //! Invariants: statistics are hints; a plan made from stale ones is slow at worst. They are not written anywhere: after a
 //! restart tables are sampled again.
 //!
-//! Start at [`Statistics`]; ANALYZE is [`analyze`].
-
-mod column;
-mod refresh;
-mod sample;
+//! Start at [`Statistics`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use base::{Oid, Result};
-use engine_api::{ColumnDesc, TableDesc, Wait};
+use base::Oid;
+use engine_api::ColumnDesc;
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use types::Datum;
-
-pub use refresh::Refresher;
-use sample::Sampler;
-
-use crate::session::Session;
 
 /// What is known of one column.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +64,7 @@ impl TableStatistics {
 }
 
 /// What the values of a column depend on.
-fn type_of(column: &ColumnDesc) -> (Oid, i32, Option<u32>) {
+pub(crate) fn type_of(column: &ColumnDesc) -> (Oid, i32, Option<u32>) {
     (column.type_oid, column.typmod, column.collation)
 }
 
@@ -155,33 +145,12 @@ impl Statistics {
 /// What ANALYZE in a transaction has replaced: a rollback puts it back.
 #[derive(Debug)]
 pub(crate) struct Replaced {
-    table: Oid,
-    before: Option<Arc<TableStatistics>>,
-    version: u64,
+    pub table: Oid,
+    pub before: Option<Arc<TableStatistics>>,
+    pub version: u64,
 }
 
 /// Takes back what was put, the last first.
 pub(crate) fn take_back(statistics: &Statistics, replaced: impl DoubleEndedIterator<Item = Replaced>) {
     replaced.rev().for_each(|each| statistics.restore(each));
-}
-
-/// ANALYZE of one table, or of some of its columns (attribute number - 1).
-pub(crate) async fn analyze(session: &mut Session, table: &TableDesc, only: Option<&[usize]>) -> Result<()> {
-    session.ensure_transaction()?;
-    let changes = session.engine().changes(table.oid);
-    let txn = session.transaction();
-    txn.begin_command();
-    let mut sampler = Sampler::open(txn, table, changes, only)?;
-    while sampler.step(session.transaction())? {
-        session.wait_for_lock(Wait::yield_now()).await?;
-    }
-    session.transaction().end_command();
-    let rows = session.engine().row_count(table.oid);
-    while sampler.evaluate(rows) {
-        session.wait_for_lock(Wait::yield_now()).await?;
-    }
-    let before = session.statistics().table(table.oid);
-    let version = session.statistics().put(table.oid, sampler.finish(rows));
-    session.note_analyzed(Replaced { table: table.oid, before, version });
-    Ok(())
 }

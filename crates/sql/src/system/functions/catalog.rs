@@ -7,30 +7,15 @@ use base::{Oid, Result};
 use engine_api::{CatalogObject, Expression, TableKind, TypeDesc, TypeKind};
 use types::{Datum, type_info};
 
-use super::super::entry::{mismatch, oid_of, text_of};
-use super::super::{EvalContext, all_aggregates, all_set_functions, argument_names_of, extensions, function_by_oid};
 use super::names;
+use crate::bind::{self, collation, shown_type};
+use crate::functions::entry::{mismatch, oid_of, text_of};
+use crate::functions::{
+    self, EvalContext, all_aggregates, all_set_functions, argument_names_of, extensions, function_by_oid,
+};
+use crate::ir::system_relation;
+use crate::system;
 use crate::system::operator_classes;
-use crate::{bind, collation, system};
-
-/// A type's name with its modifier, and with its schema if it is not found without.
-pub(crate) fn shown_type(cx: &dyn EvalContext, oid: Oid, typmod: i32) -> String {
-    let (made, suffix) = match type_info(oid) {
-        Some(info) if info.is_array() => (info.element, "[]"),
-        _ => (oid, ""),
-    };
-    let catalog = cx.catalog();
-    let Some(CatalogObject::Type(desc)) = catalog.get(made).map(|o| &**o) else {
-        return types::format_type(oid, typmod);
-    };
-    // The process knows a type by its committed name, the transaction by that of the catalog.
-    let shown = format!("{}{suffix}", crate::names::quote_name(&desc.name));
-    let is_visible = bind::is_type_visible(&catalog, &cx.identity().search_path, &desc.name, desc.oid);
-    match names::schema_name(cx, desc.schema).filter(|_| !is_visible) {
-        Some(schema) => format!("{schema}.{shown}"),
-        None => shown,
-    }
-}
 
 pub(super) fn format_type(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let typmod = match args.get(1) {
@@ -99,7 +84,7 @@ pub(super) fn function_is_visible(cx: &dyn EvalContext, args: &[Datum]) -> Resul
 
 pub(super) fn operator_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let oid = oid_of(args, 0)?;
-    visible(super::super::all_operators().iter().any(|o| o.oid == oid.0))
+    visible(functions::all_operators().iter().any(|o| o.oid == oid.0))
 }
 
 pub(super) fn operator_class_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -170,19 +155,19 @@ fn reg_text(args: &[Datum], name: impl FnOnce(Oid) -> Option<String>) -> Result<
     }))
 }
 
-pub(in crate::functions) fn regclass_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+pub(super) fn regclass_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     reg_text(args, |oid| Some(system::relation_text(&cx.catalog(), &cx.identity().search_path, oid)))
 }
 
-pub(in crate::functions) fn regtype_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+pub(super) fn regtype_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     reg_text(args, |oid| type_info(oid).map(|_| shown_type(cx, oid, -1)))
 }
 
-pub(in crate::functions) fn regnamespace_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+pub(super) fn regnamespace_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     reg_text(args, |oid| cx.catalog().get(oid).map(|object| crate::names::quote_name(object.name())))
 }
 
-pub(in crate::functions) fn regproc_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+pub(super) fn regproc_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     reg_text(args, |oid| {
         if extensions::function_by_oid(oid.0).is_some() {
             return super::regnames::function_text(cx, oid.0);
@@ -218,7 +203,7 @@ pub(super) fn get_expr(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
             (None, None) => Datum::Null,
         });
     }
-    let is_it = |expression: &Expression| crate::stored::text(expression, &catalog, Some(table)) == text;
+    let is_it = |expression: &Expression| crate::bind::stored::text(expression, &catalog, Some(table)) == text;
     let check = table.constraints.iter().find_map(|c| match &c.kind {
         engine_api::ConstraintKind::Check { expression } if is_it(expression) => Some(expression),
         _ => None,
@@ -266,7 +251,7 @@ const DELETE: i32 = 1 << 4;
 fn events_of(cx: &dyn EvalContext, relation: Oid) -> i32 {
     let catalog = cx.catalog();
     let Some(table) = catalog.table(relation) else {
-        let is_table = system::relation_by_oid(relation).is_some_and(|relation| !relation.is_view());
+        let is_table = system_relation::numbered(relation).is_some_and(|relation| !relation.is_view());
         return if is_table { UPDATE | INSERT | DELETE } else { 0 };
     };
     match table.kind {
@@ -340,7 +325,7 @@ pub(super) fn function_arguments(_: &dyn EvalContext, args: &[Datum]) -> Result<
 
 /// `CREATE OR REPLACE FUNCTION …` of a function that is built in.
 pub(super) fn function_definition(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    use super::super::Volatility;
+    use functions::Volatility;
     let oid = oid_of(args, 0)?;
     let Some((types, variadic, ret, set)) = signature(oid) else { return Ok(Datum::Null) };
     let Some(name) = system::function_name(oid.0) else { return Ok(Datum::Null) };

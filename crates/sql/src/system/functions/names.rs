@@ -3,10 +3,10 @@
 use base::{Error, Oid, Result, SqlState};
 use engine_api::Privileges;
 
-use super::super::EvalContext;
-use crate::names::{self, quote_name, split_name};
-use crate::privileges::{self, Who};
-use crate::system;
+use crate::functions::EvalContext;
+use crate::ir::system_relation;
+use crate::names::{self, split_name};
+use crate::privileges::{self};
 
 /// The relation of a schema.
 fn relation_in(cx: &dyn EvalContext, schema: Oid, name: &str) -> Option<Oid> {
@@ -15,7 +15,7 @@ fn relation_in(cx: &dyn EvalContext, schema: Oid, name: &str) -> Option<Oid> {
         return Some(found.oid());
     }
     let schema = names::schema_name(&catalog, schema)?;
-    system::relation(schema, name).map(|r| r.oid)
+    system_relation::named(schema, name).map(|r| r.oid)
 }
 
 /// Refuses to look into a schema that the current role may not use.
@@ -25,7 +25,7 @@ pub(super) fn require_usage(cx: &dyn EvalContext, schema: Oid) -> Result<()> {
         return Ok(());
     }
     let catalog = cx.catalog();
-    let who = Who { role: identity.role, database: identity.database_oid };
+    let who = identity.who();
     catalog.get(schema).map_or(Ok(()), |object| privileges::require(&catalog, who, object, Privileges::USAGE))
 }
 
@@ -44,7 +44,7 @@ pub(super) fn find_relation(cx: &dyn EvalContext, text: &str) -> Result<Option<O
                 require_usage(cx, s.oid)?;
                 relation_in(cx, s.oid, name)
             }
-            None => system::relation(schema, name).map(|r| r.oid),
+            None => system_relation::named(schema, name).map(|r| r.oid),
         },
         [database, schema, name] if *database == identity.database => {
             match catalog.schema(identity.database_oid, schema) {
@@ -86,7 +86,7 @@ pub(super) fn relation_place(cx: &dyn EvalContext, oid: Oid) -> Option<(Oid, Str
         let (class, schema) = found.namespace();
         return (class == 3).then(|| (schema, found.name().to_string()));
     }
-    let found = system::relation_by_oid(oid)?;
+    let found = system_relation::numbered(oid)?;
     let schema = match found.schema {
         "pg_catalog" => engine_api::oids::SCHEMA_PG_CATALOG,
         _ => engine_api::oids::SCHEMA_INFORMATION_SCHEMA,
@@ -98,11 +98,6 @@ pub(super) fn relation_place(cx: &dyn EvalContext, oid: Oid) -> Option<(Oid, Str
 pub(super) fn is_visible(cx: &dyn EvalContext, oid: Oid) -> Option<bool> {
     let (_, name) = relation_place(cx, oid)?;
     Some(cx.identity().search_path.iter().find_map(|&s| relation_in(cx, s, &name)) == Some(oid))
-}
-
-/// A schema's name with the quotes it needs.
-pub(super) fn schema_name(cx: &dyn EvalContext, schema: Oid) -> Option<String> {
-    names::schema_name(&cx.catalog(), schema).map(quote_name)
 }
 
 #[cold]

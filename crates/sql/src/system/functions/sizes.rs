@@ -4,8 +4,8 @@ use base::{Error, Oid, Result, SqlState};
 use engine_api::CatalogObject;
 use types::{Datum, Numeric};
 
-use super::super::EvalContext;
-use super::super::entry::{mismatch, oid_of, text_of};
+use crate::functions::EvalContext;
+use crate::functions::entry::{mismatch, oid_of, text_of};
 
 fn bytes(bytes: u64) -> Datum {
     Datum::Int8(i64::try_from(bytes).unwrap_or(i64::MAX))
@@ -100,7 +100,7 @@ pub(super) fn parse(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         };
         size = size.mul(&Numeric::new(1 << bits, 0))?;
     }
-    let Some(to_int8) = super::super::function("int8", &[types::oid::NUMERIC]) else {
+    let Some(to_int8) = crate::functions::function("int8", &[types::oid::NUMERIC]) else {
         return Err(mismatch("pg_size_bytes"));
     };
     (to_int8.eval)(cx, &[Datum::Numeric(size)])

@@ -6,12 +6,13 @@ use base::{Error, Oid, Result, SqlState, work};
 use engine_api::{Catalog, CatalogObject, Privileges, TableDesc, oids};
 use types::Datum;
 
-use super::super::EvalContext;
-use super::super::entry::{mismatch, text_of};
 use super::{names, regnames};
+use crate::functions::EvalContext;
+use crate::functions::entry::{mismatch, text_of};
+use crate::ir::system_column;
+use crate::ir::system_relation::{self, SystemRelation};
 use crate::privileges::{self, Who, roles};
 use crate::system;
-use crate::system_column;
 
 /// Privileges asked for: any of them will do.
 struct Asked {
@@ -100,8 +101,8 @@ fn relation(cx: &dyn EvalContext, args: &[Datum], at: usize) -> Result<Option<Oi
 /// Everybody may read system relations, but for a few.
 fn on_system_relation(catalog: &Catalog, who: Who, oid: Oid, asked: &Asked) -> bool {
     let reads_all = roles::has_privileges_of(catalog, who, oids::ROLE_READ_ALL_DATA);
-    let open = |relation: &system::SystemRelation| reads_all || !privileges::is_secret(relation.name);
-    let readable = system::relation_by_oid(oid).is_some_and(open);
+    let open = |relation: &SystemRelation| reads_all || !privileges::is_secret(relation.name);
+    let readable = system_relation::numbered(oid).is_some_and(open);
     let means_something = !(asked.held | asked.grantable).is_empty();
     roles::is_superuser(catalog, who.role) && means_something || readable && asked.held.contains(Privileges::SELECT)
 }
@@ -188,7 +189,7 @@ pub(super) fn column(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 /// As [`column()`], of a relation that is no table of anybody's.
 fn column_of_system_relation(catalog: &Catalog, who: Who, oid: Oid, args: &[Datum], asked: &Asked) -> Result<Datum> {
-    if let Some(relation) = system::relation_by_oid(oid) {
+    if let Some(relation) = system_relation::numbered(oid) {
         let has_system_columns = !relation.is_view();
         match args.get(args.len().wrapping_sub(2)) {
             Some(Datum::Int2(n)) if (1..=relation.columns.len()).contains(&usize::try_from(*n).unwrap_or(0)) => {}

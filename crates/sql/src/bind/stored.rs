@@ -55,7 +55,7 @@ fn type_name(catalog: &Catalog, oid: Oid) -> String {
 
 /// The relation, or what is shown of one that is gone or of the system's.
 fn relation_name(catalog: &Catalog, oid: Oid) -> String {
-    match crate::system::relation_by_oid(oid) {
+    match crate::ir::system_relation::numbered(oid) {
         Some(system) => format!("{}.{}", quote_name(system.schema), quote_name(system.name)),
         None => qualified_object(catalog, oid),
     }

@@ -1,6 +1,6 @@
 //! Whether a condition holds wherever others do: what a partial index needs to be of use.
 
-use crate::bind::equal::same;
+use super::equal::same;
 use crate::expr::{How, comparison_of};
 use crate::ir::{AnyAllSource, CompareOp, Expr};
 
@@ -11,7 +11,7 @@ pub(crate) fn implies(condition: Option<&Expr>, predicate: &Expr) -> bool {
 }
 
 /// Whether `predicate` is true for every row for which all of `given` are.
-pub(super) fn all_implied(given: &[&Expr], predicate: &Expr) -> bool {
+pub(crate) fn all_implied(given: &[&Expr], predicate: &Expr) -> bool {
     match predicate {
         Expr::And(all) => all.iter().all(|part| all_implied(given, part)),
         Expr::Or(any) => {

@@ -3,7 +3,7 @@
 use base::Oid;
 use types::{Datum, oid};
 
-use super::ColumnStatistics;
+use crate::statistics::ColumnStatistics;
 
 /// Values wider than this are counted, not kept.
 const WIDTH_MAX: usize = 1024;

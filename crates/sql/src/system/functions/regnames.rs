@@ -8,10 +8,10 @@ use base::{Error, Oid, Result, SqlState};
 use rupg_sql::nodes::{Node, TypeName};
 use types::{Datum, oid};
 
-use super::super::entry::{oid_of, text_of};
-use super::super::{EvalContext, Operator, all_operators, extensions};
 use super::names;
-use crate::collation;
+use crate::bind::collation;
+use crate::functions::entry::{oid_of, text_of};
+use crate::functions::{EvalContext, Operator, all_operators, extensions};
 use crate::names::{quote_name, split_name};
 use crate::{bind, parse, system};
 
@@ -26,17 +26,11 @@ fn one_or(found: Option<Oid>, missing: impl FnOnce() -> Error) -> Found {
     found.map_or_else(|| Found::Nothing(missing()), Found::One)
 }
 
-/// Whether values of the type are names of the catalog.
-pub(in crate::functions) fn is_one(ty: Oid) -> bool {
-    use oid::*;
-    [REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROC, REGPROCEDURE, REGOPER, REGOPERATOR, REGCOLLATION].contains(&ty)
-}
-
 /// The value of a text in such a type, which may be a number.
 ///
 /// # Errors
 /// Those of PostgreSQL for what is not there.
-pub(in crate::functions) fn input(cx: &dyn EvalContext, ty: Oid, text: &str) -> Result<Oid> {
+pub(super) fn input(cx: &dyn EvalContext, ty: Oid, text: &str) -> Result<Oid> {
     let is_operator = [oid::REGOPER, oid::REGOPERATOR].contains(&ty);
     if text == "-" && !is_operator {
         return Ok(Oid::INVALID);
@@ -345,7 +339,7 @@ fn find_collation(cx: &dyn EvalContext, text: &str) -> Result<Found> {
 macro_rules! inputs {
     ($($function:ident, $to:ident = $ty:ident;)+) => {$(
         /// Input of the type.
-        pub(in crate::functions) fn $function(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+        pub(super) fn $function(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
             Ok(Datum::Oid(input(cx, oid::$ty, text_of(args, 0)?)?.0))
         }
 
@@ -372,7 +366,7 @@ inputs! {
 }
 
 /// text → regclass, which takes names only.
-pub(in crate::functions) fn text_to_regclass(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+pub(super) fn text_to_regclass(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match find(cx, oid::REGCLASS, text_of(args, 0)?)? {
         Found::One(found) => Ok(Datum::Oid(found.0)),
         Found::Nothing(error) | Found::Several(error) => Err(error),
@@ -390,7 +384,7 @@ fn shown(args: &[Datum], nothing: &str, name: impl FnOnce(Oid) -> Option<String>
 
 /// A type in the parentheses of a function or operator.
 fn shown_type(cx: &dyn EvalContext, ty: Oid) -> String {
-    if ty.is_valid() { super::shown_type(cx, ty, -1) } else { "NONE".to_owned() }
+    if ty.is_valid() { bind::shown_type(cx, ty, -1) } else { "NONE".to_owned() }
 }
 
 pub(super) fn regprocedure_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
