@@ -13,8 +13,8 @@ use base::{Error, Oid, Result, TxnId};
 use engine_api::{CatalogObject, IndexDesc, Locked, Persistence, Step, TableLockMode};
 use rupg_sql::nodes::{DropStmt, IndexStmt, Node};
 
+use super::Session;
 use super::{Cx, drop, index, rights};
-use crate::session::Session;
 
 /// What there is to fill once the transaction is committed.
 pub(crate) struct Begun {
@@ -23,7 +23,7 @@ pub(crate) struct Begun {
 }
 
 /// Makes the index. `None`: there is nothing more to do.
-pub(crate) async fn begin(session: &mut Session, stmt: &IndexStmt, sql: &str) -> Result<Option<Begun>> {
+pub(crate) async fn begin(session: &mut dyn Session, stmt: &IndexStmt, sql: &str) -> Result<Option<Begun>> {
     let mut cx = Cx { session, sql };
     rights::check(&mut cx, &Node::IndexStmt(Box::new(stmt.clone())))?;
     let made = index::define_index(&mut cx, stmt, true).await?;
@@ -31,7 +31,7 @@ pub(crate) async fn begin(session: &mut Session, stmt: &IndexStmt, sql: &str) ->
 }
 
 /// Fills it, in a transaction of its own.
-pub(crate) async fn fill(session: &mut Session, begun: &Begun, sql: &str) -> Result<()> {
+pub(crate) async fn fill(session: &mut dyn Session, begun: &Begun, sql: &str) -> Result<()> {
     let mut cx = Cx { session, sql };
     cx.lock(begun.table, TableLockMode::ShareUpdateExclusive).await?;
     let Some(index) = cx.catalog().index(begun.index).cloned() else {
@@ -52,7 +52,7 @@ pub(super) async fn complete(cx: &mut Cx<'_>, index: IndexDesc) -> Result<()> {
 }
 
 /// Leaves what could not be filled to be dropped or built anew: nobody enters anything from now on.
-pub(crate) async fn give_up(session: &mut Session, begun: &Begun, sql: &str) -> Result<()> {
+pub(crate) async fn give_up(session: &mut dyn Session, begun: &Begun, sql: &str) -> Result<()> {
     let mut cx = Cx { session, sql };
     cx.lock(begun.table, TableLockMode::ShareUpdateExclusive).await?;
     match cx.catalog().index(begun.index).cloned() {
@@ -68,7 +68,7 @@ pub(crate) struct Leaving {
 }
 
 /// Makes the index that is to go not valid. `None`: there is nothing more to do.
-pub(crate) async fn begin_drop(session: &mut Session, stmt: &DropStmt, sql: &str) -> Result<Option<Leaving>> {
+pub(crate) async fn begin_drop(session: &mut dyn Session, stmt: &DropStmt, sql: &str) -> Result<Option<Leaving>> {
     let mut cx = Cx { session, sql };
     rights::check(&mut cx, &Node::DropStmt(Box::new(stmt.clone())))?;
     let Some(oid) = drop::one_index(&mut cx, stmt)? else { return Ok(None) };
@@ -91,9 +91,9 @@ pub(crate) async fn begin_drop(session: &mut Session, stmt: &DropStmt, sql: &str
 }
 
 /// Waits until nobody has the table locked who had it when this began: nobody reads through the index then.
-pub(crate) async fn until_unused(session: &mut Session, leaving: &Leaving) -> Result<()> {
+pub(crate) async fn until_unused(session: &mut dyn Session, leaving: &Leaving) -> Result<()> {
     const PAUSE_MS: u64 = 10;
-    let holders = |session: &Session| -> Vec<TxnId> {
+    let holders = |session: &dyn Session| -> Vec<TxnId> {
         let is_of_table = |locked| matches!(locked, Locked::Table(table, _) if table == leaving.table);
         let locks = session.engine().locks();
         locks.iter().filter(|lock| lock.is_granted && is_of_table(lock.locked)).map(|lock| lock.txn).collect()
@@ -108,7 +108,7 @@ pub(crate) async fn until_unused(session: &mut Session, leaving: &Leaving) -> Re
 }
 
 /// Drops it, in a transaction of its own.
-pub(crate) async fn end_drop(session: &mut Session, leaving: &Leaving, sql: &str) -> Result<()> {
+pub(crate) async fn end_drop(session: &mut dyn Session, leaving: &Leaving, sql: &str) -> Result<()> {
     let mut cx = Cx { session, sql };
     cx.lock(leaving.table, TableLockMode::ShareUpdateExclusive).await?;
     match cx.catalog().index(leaving.index) {

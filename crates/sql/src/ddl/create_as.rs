@@ -5,13 +5,13 @@ use engine_api::{CatalogObject, ColumnDesc, TableDesc};
 use rupg_sql::nodes::{CreateTableAsStmt, InsertStmt, IntoClause, Node, ObjectType, RangeVar, SelectStmt};
 
 use super::Cx;
+use super::Source;
 use super::create_table::{layout_of, on_commit, persistence};
 use super::names::strings;
 use super::storage;
 use crate::bind::collation;
 use crate::ir::system_column;
 use crate::names::is_temporary;
-use crate::session::Source;
 
 pub(super) async fn create_table_as(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<String> {
     if stmt.objtype == ObjectType::OBJECT_MATVIEW {

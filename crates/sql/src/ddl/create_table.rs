@@ -13,7 +13,7 @@ use super::{Cx, like, sequence};
 use crate::bind::{self, ColumnType, Computed};
 use crate::ir::system_column;
 use crate::names::is_temporary;
-use crate::session::text_of;
+use crate::parse::text_of;
 
 /// PostgreSQL's limit of columns in a table.
 pub(super) const COLUMNS_MAX: usize = 1600;

@@ -77,7 +77,7 @@ fn given<'a>(stmt: &'a CreatedbStmt, name: &str) -> Option<&'a DefElem> {
 }
 
 fn text_of(option: &DefElem) -> String {
-    option.arg.as_ref().and_then(crate::session::text_of).unwrap_or_default()
+    option.arg.as_ref().and_then(crate::parse::text_of).unwrap_or_default()
 }
 
 /// Sees that each option means something.
@@ -98,7 +98,7 @@ fn check_options(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<()> {
     encoding_of(cx, stmt)?;
     for (name, usual) in [("is_template", false), ("allow_connections", true)] {
         let Some(option) = given(stmt, name) else { continue };
-        match crate::session::parse_bool(&text_of(option)) {
+        match crate::parse::amounts::parse_bool(&text_of(option)) {
             Some(value) if value == usual => {}
             Some(_) => return Err(Error::unsupported(format!("{} is not supported", name.to_uppercase()))),
             None => return Err(Error::new(SqlState::SYNTAX_ERROR, format!("{name} requires a Boolean value"))),

@@ -75,7 +75,7 @@ pub(super) async fn set(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableC
     for node in list.iter() {
         match node {
             Some(Node::DefElem(option)) if option.defname.as_deref() == Some("generated") => {
-                let letter = option.arg.as_ref().and_then(crate::session::number_of).unwrap_or_default();
+                let letter = option.arg.as_ref().and_then(crate::parse::number_of).unwrap_or_default();
                 table.columns[at].identity = Some(kind_of(letter as u8));
             }
             other => options.push(other.clone()),

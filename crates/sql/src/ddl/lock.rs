@@ -78,7 +78,7 @@ async fn lock(cx: &mut Cx<'_>, oid: Oid, mode: TableLockMode, policy: WaitPolicy
     loop {
         match cx.txn().lock_table(oid, mode, policy)? {
             Step::Ready(()) => return Ok(()),
-            Step::Wait(wait) => cx.session.wait_for_lock(wait).await?,
+            Step::Wait(wait) => cx.session.wait_in_transaction(wait).await?,
         }
     }
 }

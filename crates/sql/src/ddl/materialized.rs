@@ -4,6 +4,7 @@ use base::{Error, LayoutId, Oid, Result, SqlState};
 use engine_api::{CatalogObject, TableDesc, TableKind, TableLockMode, ViewDesc};
 use rupg_sql::nodes::{CreateTableAsStmt, RefreshMatViewStmt};
 
+use super::Arguments;
 use super::Cx;
 use super::create_table::layout_of;
 use super::names::{display, strings};
@@ -11,7 +12,6 @@ use super::storage;
 use super::view;
 use crate::ir::system_column;
 use crate::names::quote_name;
-use crate::session::Arguments;
 
 pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<String> {
     let into = stmt.into.as_deref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a name"))?;

@@ -6,8 +6,8 @@ use rupg_sql::nodes::{AccessPriv, GrantRoleStmt, Node};
 
 use super::Cx;
 use super::role::{denied, may_create_roles, role_list, unknown_role};
+use crate::parse::number_of;
 use crate::privileges::{Who, roles};
-use crate::session::number_of;
 
 pub(super) async fn grant_roles(cx: &mut Cx<'_>, stmt: &GrantRoleStmt) -> Result<&'static str> {
     let members = role_list(cx, &stmt.grantee_roles)?;

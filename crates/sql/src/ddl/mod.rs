@@ -38,12 +38,15 @@ mod role;
 mod role_settings;
 mod schema_elements;
 mod sequence;
+mod session;
 mod set_schema;
 mod storage;
 pub(crate) mod temporary;
 mod truncate;
 mod types;
 mod view;
+
+pub(crate) use session::{Arguments, Later, Session, Source};
 
 use std::sync::Arc;
 
@@ -54,18 +57,17 @@ use engine_api::{
 use rupg_sql::nodes::{Node, RangeVar};
 
 use crate::names::is_temporary;
-use crate::session::Session;
 
 /// What a DDL statement works with.
 pub(crate) struct Cx<'a> {
     /// The session; its transaction is open.
-    pub session: &'a mut Session,
+    pub session: &'a mut dyn Session,
     /// The statement's text.
     pub sql: &'a str,
 }
 
 /// Runs a DDL statement; `None` if it is none. Answers the completion tag.
-pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result<Option<String>> {
+pub(crate) async fn run(session: &mut dyn Session, node: &Node, sql: &str) -> Result<Option<String>> {
     let mut cx = Cx { session, sql };
     rights::check(&mut cx, node)?;
     let tag = match node {
@@ -565,7 +567,7 @@ pub(crate) fn require_tablespace(name: Option<&str>) -> Result<()> {
 /// # Errors
 /// 42501; 42809 for what cannot be locked.
 pub(crate) async fn lock_named(
-    session: &mut Session,
+    session: &mut dyn Session,
     name: &RangeVar,
     mode: TableLockMode,
     policy: WaitPolicy,
@@ -574,12 +576,12 @@ pub(crate) async fn lock_named(
 }
 
 /// Whether a relation is the current role's to maintain, and whether it can be; says so if not.
-pub(crate) fn may_maintain(session: &mut Session, table: &TableDesc, verb: &str) -> bool {
+pub(crate) fn may_maintain(session: &mut dyn Session, table: &TableDesc, verb: &str) -> bool {
     rights::may_maintain(&mut Cx { session, sql: "" }, table, verb)
 }
 
 /// The descriptor of the table, view or materialized view a name means.
-pub(crate) fn relation_desc(session: &mut Session, name: &RangeVar, sql: &str) -> Result<TableDesc> {
+pub(crate) fn relation_desc(session: &mut dyn Session, name: &RangeVar, sql: &str) -> Result<TableDesc> {
     Cx { session, sql }.relation_named(name)
 }
 

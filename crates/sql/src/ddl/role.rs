@@ -9,8 +9,8 @@ use types::{Datum, oid};
 
 use super::{Cx, dependents, membership};
 use crate::ir::Ty;
+use crate::parse::{number_of, text_of};
 use crate::privileges::roles;
-use crate::session::{number_of, text_of};
 
 /// The error of a role that is not there.
 pub(super) fn unknown_role(name: &str) -> Error {

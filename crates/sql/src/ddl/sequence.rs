@@ -7,7 +7,7 @@ use types::oid;
 
 use super::Cx;
 use super::names::{display, strings};
-use crate::session::number_of;
+use crate::parse::number_of;
 
 /// A sequence as serial columns get it.
 pub(super) fn default_sequence(oid: Oid, schema: Oid, name: &str, owner: Oid, ty: Oid) -> SequenceDesc {

@@ -9,7 +9,7 @@ use base::{Error, Result, SqlState};
 use rupg_sql::nodes::Node;
 
 use super::create_table::storage_options;
-use crate::session::settings::{parse_bool, plain_number};
+use crate::parse::amounts::{parse_bool, plain_number};
 
 /// What parameters are of.
 #[derive(Clone, Copy, PartialEq, Eq)]

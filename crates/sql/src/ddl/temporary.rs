@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{Catalog, CatalogObject, OnCommit, Privileges, SchemaDesc, TableLockMode};
 
+use super::Session;
 use super::{Cx, drop};
 use crate::names::qualified;
 use crate::privileges;
-use crate::session::Session;
 
 /// The relations of a schema that are no parts of others.
 fn relations_of(catalog: &Catalog, schema: Oid) -> BTreeSet<Oid> {
@@ -71,7 +71,7 @@ async fn drop_relations(cx: &mut Cx<'_>, schema: Oid) -> Result<()> {
 }
 
 /// DISCARD TEMP.
-pub(crate) async fn discard(session: &mut Session) -> Result<()> {
+pub(crate) async fn discard(session: &mut dyn Session) -> Result<()> {
     let mut cx = Cx { session, sql: "" };
     let (database, name) = (cx.database(), cx.session.temporary_schema_name());
     let found = cx.catalog().schema(database, &name).map(|s| s.oid);
@@ -82,7 +82,7 @@ pub(crate) async fn discard(session: &mut Session) -> Result<()> {
 }
 
 /// What ON COMMIT asks for, before the transaction commits.
-pub(crate) async fn on_commit(session: &mut Session) -> Result<()> {
+pub(crate) async fn on_commit(session: &mut dyn Session) -> Result<()> {
     let mut cx = Cx { session, sql: "" };
     let (database, name) = (cx.database(), cx.session.temporary_schema_name());
     let catalog = cx.catalog();

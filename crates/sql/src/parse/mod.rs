@@ -5,13 +5,16 @@
 //! Not responsible for: what the names in the tree mean.
 //! Invariant: a tree that leaves this module is shallow enough to be walked and dropped recursively.
 
+pub mod amounts;
 mod backslashes;
 mod depth;
 mod escapes;
 pub mod fingerprint;
+mod options;
 mod room;
 
 pub(crate) use backslashes::{Backslashes, conforming};
+pub(crate) use options::{number_of, text_of};
 
 use base::watch::{self, Phase};
 use base::{Error, Notice, Result, Severity, SqlState, work};

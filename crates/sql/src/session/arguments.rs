@@ -8,32 +8,11 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
 use rupg_sql::nodes::{ExecuteStmt, Node, ObjectType};
-use types::Datum;
 
 use super::statement::{Kind, Statement, is_query};
 use super::{Session, cursor, utility};
-use crate::{ddl, parse};
-
-/// What the parameters of the statement that runs are.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Arguments {
-    /// Types, by their numbers less one.
-    pub types: Vec<Oid>,
-    /// Values, the same.
-    pub values: Vec<Datum>,
-}
-
-/// The query of a statement that makes a relation of one, as DDL takes it.
-pub(crate) struct Source {
-    /// Its parse tree.
-    pub node: Node,
-    /// The text that positions in it count in.
-    pub text: Arc<str>,
-    /// Its parameters.
-    pub arguments: Arguments,
-    /// Whether EXECUTE names it.
-    pub executed: bool,
-}
+use crate::ddl::{self, Arguments, Source};
+use crate::parse;
 
 /// What a statement is refused for when it is parsed. `infer`: its parameters get types, which are answered.
 pub(super) fn check_described(
@@ -76,7 +55,7 @@ pub(super) fn check_described(
 
 fn bound_types(session: &mut Session, query: &Node, sql: &str, types: &[Oid]) -> Result<Vec<Oid>> {
     match query {
-        Node::SelectStmt(_) => Ok(session.bind_unrun(query, sql, types, true)?.param_types),
+        Node::SelectStmt(_) => Ok((session as &mut dyn ddl::Session).bind_unrun(query, sql, types, true)?.param_types),
         _ => Ok(session.bind_query(query, sql, types, 0, true)?.param_types),
     }
 }

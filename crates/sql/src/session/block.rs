@@ -12,6 +12,7 @@ use rupg_sql::nodes::{Node, TransactionStmt, TransactionStmtKind};
 use super::portal::Portal;
 use super::settings::isolation_of;
 use super::{Block, NamedSavepoint, Output, Session};
+use crate::parse::{number_of, text_of};
 
 /// Savepoints of one transaction at a time: each costs some hundred bytes.
 const SAVEPOINTS_MAX: usize = 1 << 18;
@@ -49,31 +50,6 @@ pub(super) fn modes(options: &[Option<Node>]) -> Modes {
 /// 25001
 fn too_late(message: &str) -> Error {
     Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message)
-}
-
-/// The text of a string constant or name.
-pub(crate) fn text_of(node: &Node) -> Option<String> {
-    match node {
-        Node::A_Const(c) => c.val.as_ref().and_then(text_of),
-        Node::String(s) => Some(s.to_string()),
-        Node::Float(s) => Some(s.to_string()),
-        Node::Integer(i) => Some(i.to_string()),
-        Node::Boolean(b) => Some(if *b { "on" } else { "off" }.to_string()),
-        Node::TypeCast(cast) => cast.arg.as_ref().and_then(text_of),
-        Node::TypeName(name) => name.names.last().and_then(|n| n.as_ref()).and_then(text_of),
-        _ => None,
-    }
-}
-
-/// The value of an integer or boolean constant.
-pub(crate) fn number_of(node: &Node) -> Option<i64> {
-    match node {
-        Node::A_Const(c) => c.val.as_ref().and_then(number_of),
-        Node::Integer(i) => Some(*i as i64),
-        Node::Float(s) => s.parse().ok(),
-        Node::Boolean(b) => Some(*b as i64),
-        _ => None,
-    }
 }
 
 pub(super) fn no_transaction() -> Notice {

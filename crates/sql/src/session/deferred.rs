@@ -363,7 +363,7 @@ impl Session {
                 })?;
                 vec![found.oid]
             }
-            None => self.search_path(&catalog),
+            None => self.resolve_search_path(&catalog),
         };
         for schema in path {
             let tables = catalog.walk().filter_map(|o| catalog.table(o.oid())).filter(|t| t.schema == schema);

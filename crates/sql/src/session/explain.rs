@@ -6,11 +6,11 @@ use base::{Error, Result, SqlState};
 use rupg_sql::nodes::{DefElem, ExecuteStmt, ExplainStmt, Node};
 use types::{Datum, OutputSettings, oid};
 
-use super::block::text_of;
 use super::statement::{Kind, Statement, is_query};
 use super::{Output, ResultColumn, Session, utility};
 use crate::exec::{Execution, OutputRow};
 use crate::ir::Ty;
+use crate::parse::text_of;
 use crate::plan::{ExplainFormat, ExplainOptions, ExplainTimes};
 
 /// Type of the answer's one column.

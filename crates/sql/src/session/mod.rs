@@ -55,7 +55,6 @@ use types::encoding::Conversion;
 
 pub use crate::bind::ResultColumn;
 pub use analyze::Refresher;
-pub(crate) use block::{number_of, text_of};
 pub use cancel::CancelToken;
 pub use context::{Environment, Host, StatementContext};
 pub use extended::{BoundValue, ExecuteEnd};
@@ -63,13 +62,13 @@ use settings::Initial;
 pub use settings::{Settings, check_configured, parse_bool};
 pub use statement::{Kind, Query, Statement, Verb};
 
+use crate::ddl::Arguments;
 use crate::exec::{MemoryBudget, OutputRow};
 use crate::functions::Identity;
 use crate::monitor::{ClientPlace, Monitor};
 use crate::privileges::{self, Who};
 use crate::statistics::{Replaced, Statistics};
 use advisory::Advisory;
-pub(crate) use arguments::{Arguments, Source};
 use cache::{BindingKey, StatementCache};
 use idle::IdleExecutions;
 use portals::Portals;

@@ -14,9 +14,9 @@ use engine_api::Catalog;
 use rupg_sql::nodes::VariableSetStmt;
 
 use super::Session;
-use super::block::text_of;
 use super::context::Environment;
 use super::settings::Initial;
+use crate::parse::text_of;
 use crate::privileges::{Who, roles};
 
 /// The value of `role` that means: the session's own.

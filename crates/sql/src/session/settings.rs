@@ -4,7 +4,6 @@
 //! Not responsible for: what a setting does.
 //! Invariant: [`Settings::output`] always agrees with the text values.
 
-mod amounts;
 mod table;
 
 use std::sync::Arc;
@@ -17,10 +16,9 @@ use types::encoding::{Conversion, Encoding};
 use types::room;
 use types::{DateOrder, DateStyle, IntervalStyle, OutputSettings};
 
-pub(super) use amounts::kilobytes;
-pub use amounts::parse_bool;
-pub(crate) use amounts::plain_number;
-use amounts::{parse_int, parse_real, show_real, show_unit};
+pub(super) use crate::parse::amounts::kilobytes;
+pub use crate::parse::amounts::parse_bool;
+use crate::parse::amounts::{invalid, parse_int, parse_real, show_real, show_unit};
 
 use table::{Context, Kind, SPECS, Spec};
 
@@ -154,10 +152,6 @@ fn out_of_memory() -> Error {
 
 fn unrecognized(name: &str) -> Error {
     Error::new(SqlState::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
-}
-
-fn invalid(name: &str, value: &str) -> Error {
-    Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("invalid value for parameter \"{name}\": \"{value}\""))
 }
 
 impl Settings {

@@ -11,9 +11,9 @@ use engine_api::{Isolation, KeptView};
 use rupg_sql::nodes::List;
 use rustc_hash::FxHashMap;
 
-use super::block::text_of;
 use super::context::Environment;
 use super::{Block, Session};
+use crate::parse::text_of;
 
 /// Those of all sessions, by name.
 #[derive(Default)]

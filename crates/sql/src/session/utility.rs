@@ -10,7 +10,7 @@ use rupg_sql::nodes::*;
 use types::{Datum, OutputSettings, oid};
 
 use super::arguments::check_described;
-use super::block::{Modes, modes, text_of};
+use super::block::{Modes, modes};
 use super::context::StatementContext;
 use super::query::read_only_error;
 use super::role::Setting;
@@ -21,6 +21,7 @@ use crate::ddl;
 use crate::exec::Execution;
 use crate::functions::reader;
 use crate::ir::Ty;
+use crate::parse::text_of;
 use crate::privileges::{roles, shown};
 
 /// Result columns of the utilities that return rows.

@@ -4,7 +4,7 @@ use base::{Error, Result, SqlState};
 use rupg_sql::nodes::Node;
 use types::encoding::{Conversion, Encoding};
 
-use crate::session::block::{number_of, text_of};
+use crate::parse::{number_of, text_of};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Format {

@@ -56,7 +56,7 @@ pub(super) async fn copy_from(
     check_forced("FORCE_NULL", &format.force_null, &table, &columns)?;
     let mut insert = format!(
         "INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE VALUES (",
-        qualified(&session.transaction_catalog(), table.schema, &table.name),
+        qualified(&session.catalog(), table.schema, &table.name),
         names(&table, &columns)
     );
     for i in 0..columns.len() {
@@ -64,10 +64,7 @@ pub(super) async fn copy_from(
     }
     insert.push(')');
     if columns.is_empty() {
-        insert = format!(
-            "INSERT INTO {} DEFAULT VALUES",
-            qualified(&session.transaction_catalog(), table.schema, &table.name)
-        );
+        insert = format!("INSERT INTO {} DEFAULT VALUES", qualified(&session.catalog(), table.schema, &table.name));
     }
     // A domain's value is read as the type under it; the INSERT checks the domain's conditions.
     let types: Vec<_> = columns.iter().map(|&c| type_under(&table.columns[c]).oid).collect();

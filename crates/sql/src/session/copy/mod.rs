@@ -16,9 +16,9 @@ use engine_api::{Privileges, TableDesc};
 use rupg_sql::nodes::CopyStmt;
 
 use self::format::Format;
-use super::block::text_of;
 use super::{Output, Session};
 use crate::names::quote_name;
+use crate::parse::text_of;
 use crate::privileges;
 
 /// Rows between two turns for other connections of the core.
@@ -44,7 +44,7 @@ pub(super) async fn copy(session: &mut Session, stmt: &CopyStmt, sql: &str, out:
 /// Refuses whom the columns of a relation are not open to, where the statement goes no further than to its kind: for a table the
 /// query that is made asks.
 fn require_columns(session: &Session, table: &TableDesc, columns: &[usize], wanted: Privileges) -> Result<()> {
-    let (catalog, who) = (session.transaction_catalog(), session.who());
+    let (catalog, who) = (session.catalog(), session.who());
     let Some(object) = catalog.get(table.oid) else { return Ok(()) };
     let on_column =
         |&at: &usize| privileges::held_on_column(&catalog, who, table.oid, table.columns[at].number).contains(wanted);

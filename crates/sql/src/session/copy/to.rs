@@ -43,7 +43,7 @@ pub(super) async fn copy_to(
             }
             let columns = columns_of(&table, stmt)?;
             check_forced("FORCE_QUOTE", &format.force_quote, &table, &columns)?;
-            let table_name = qualified(&session.transaction_catalog(), table.schema, &table.name);
+            let table_name = qualified(&session.catalog(), table.schema, &table.name);
             let select = format!("SELECT {} FROM {table_name}", names(&table, &columns));
             let mut parsed = parse::parse(&select)?;
             let node = parsed.pop().ok_or_else(|| Error::internal("no SELECT of our own"))?.node;

@@ -7,7 +7,9 @@ use base::work::{self, Count};
 use base::{Error, Result, SqlState};
 use types::io::parse_float8;
 
-use super::invalid;
+pub(crate) fn invalid(name: &str, value: &str) -> Error {
+    Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("invalid value for parameter \"{name}\": \"{value}\""))
+}
 
 /// PostgreSQL's boolean spellings, unambiguous prefixes included.
 pub fn parse_bool(text: &str) -> Option<bool> {
@@ -111,7 +113,7 @@ fn out_of_range(
     )
 }
 
-pub(super) fn parse_int(name: &str, text: &str, min: i64, max: i64, unit: &str) -> Result<i64> {
+pub(crate) fn parse_int(name: &str, text: &str, min: i64, max: i64, unit: &str) -> Result<i64> {
     let value = parse_number(name, text, unit)?.round_ties_even();
     if value < min as f64 || value > max as f64 {
         return Err(out_of_range(name, value, unit, min, max));
@@ -119,7 +121,7 @@ pub(super) fn parse_int(name: &str, text: &str, min: i64, max: i64, unit: &str) 
     Ok(value as i64)
 }
 
-pub(super) fn parse_real(name: &str, text: &str, min: f64, max: f64, unit: &str) -> Result<f64> {
+pub(crate) fn parse_real(name: &str, text: &str, min: f64, max: f64, unit: &str) -> Result<f64> {
     let value = parse_number(name, text, unit)?;
     if !(min..=max).contains(&value) {
         let shown = |bound: f64| if bound == f64::MAX { "1.79769e+308".to_owned() } else { bound.to_string() };
@@ -129,7 +131,7 @@ pub(super) fn parse_real(name: &str, text: &str, min: f64, max: f64, unit: &str)
 }
 
 /// A number with the largest unit that divides it, as SHOW prints.
-pub(super) fn show_unit(value: i64, unit: &str) -> String {
+pub(crate) fn show_unit(value: i64, unit: &str) -> String {
     let Some((units, own)) = units_of(unit) else { return value.to_string() };
     if value <= 0 {
         return value.to_string();
@@ -162,7 +164,7 @@ fn six_digits(value: f64) -> String {
 }
 
 /// A real value of a setting as SHOW prints it: in the largest unit that it is a whole number of, else in the smallest.
-pub(super) fn show_real(value: f64, unit: &str) -> String {
+pub(crate) fn show_real(value: f64, unit: &str) -> String {
     let Some((units, own)) = units_of(unit).filter(|_| value > 0.0) else { return six_digits(value) };
     let in_unit = |scale: f64| value * own / scale;
     let is_whole = |scale: f64| (in_unit(scale).round_ties_even() / in_unit(scale) - 1.0).abs() <= 1e-8;
@@ -173,6 +175,6 @@ pub(super) fn show_real(value: f64, unit: &str) -> String {
 }
 
 /// The value of a setting that is an amount of memory.
-pub(in crate::session) fn kilobytes(name: &str, text: &str) -> Option<u64> {
+pub(crate) fn kilobytes(name: &str, text: &str) -> Option<u64> {
     parse_int(name, text, 0, i64::MAX, "kB").ok().and_then(|kilobytes| u64::try_from(kilobytes).ok())
 }
