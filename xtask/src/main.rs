@@ -52,6 +52,7 @@ const HOUSES: &[House] = &[House {
         "functions",
         "ir",
         "expr",
+        "row_codec",
         "bind",
         "plan",
         "system",

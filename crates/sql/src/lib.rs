@@ -21,6 +21,7 @@ mod names;
 pub mod parse;
 pub mod plan;
 pub mod privileges;
+mod row_codec;
 pub mod session;
 pub mod statistics;
 pub mod system;

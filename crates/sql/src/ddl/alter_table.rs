@@ -612,7 +612,7 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
                 require_empty(cx, &table, name).await?;
             }
             table.columns[at].missing = missing;
-            crate::plan::keep_missing(&mut table.columns[at])?;
+            crate::row_codec::keep_missing(&mut table.columns[at])?;
             found.add_layout(&mut table);
             cx.put(CatalogObject::Table(table)).await?;
         }

@@ -163,7 +163,9 @@ pub(super) async fn change_owner(
 /// Converts the values of columns added with a default of this enum that a table of an earlier version keeps by label.
 async fn keep_values(cx: &mut Cx<'_>, ty: Oid) -> Result<()> {
     let by_label = |column: &ColumnDesc| {
-        column.missing.is_some() && column.missing_row.is_none() && crate::plan::enum_of(column.type_oid) == Some(ty)
+        column.missing.is_some()
+            && column.missing_row.is_none()
+            && crate::row_codec::enum_of(column.type_oid) == Some(ty)
     };
     let tables: Vec<Oid> = cx
         .catalog()
@@ -176,7 +178,7 @@ async fn keep_values(cx: &mut Cx<'_>, ty: Oid) -> Result<()> {
     for oid in tables {
         cx.lock(oid, TableLockMode::ShareUpdateExclusive).await?;
         let Some(mut table) = cx.catalog().table(oid).cloned() else { continue };
-        table.columns.iter_mut().try_for_each(crate::plan::keep_missing)?;
+        table.columns.iter_mut().try_for_each(crate::row_codec::keep_missing)?;
         cx.put(CatalogObject::Table(table)).await?;
     }
     Ok(())

@@ -13,7 +13,8 @@ use super::scan::Scan;
 use super::sort::{self, compare_keys};
 use super::{Cx, Next, Operator, operator};
 use crate::functions::{Accumulator, SortedBy};
-use crate::plan::{AggregateCall, AggregateNode, AggregateResult, Node, SortSlot, StoredColumns, StoredRow};
+use crate::plan::{AggregateCall, AggregateNode, AggregateResult, Node, SortSlot, StoredColumns};
+use crate::row_codec::StoredRow;
 
 /// Rough bytes of the state of one aggregate of one group.
 const STATE_BYTES: usize = 64;

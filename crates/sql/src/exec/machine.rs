@@ -186,7 +186,7 @@ impl Machine {
         }
     }
 
-    /// The row that [`Machine::next`] announced. Always inline, as [`RowReader::stored`](crate::plan::RowReader::stored) is.
+    /// The row that [`Machine::next`] announced. Always inline, as [`RowReader::stored`](crate::row_codec::RowReader::stored) is.
     #[inline(always)]
     pub fn row(&self) -> OutputRow<'_> {
         match (&self.root, &self.plan.straight) {

@@ -48,7 +48,8 @@ use engine_api::{Step, Txn, Wait};
 use types::{Datum, DatumRef};
 
 use crate::functions::{EvalContext, reader};
-use crate::plan::{Node, Plan, QueryPlan, StoredRow};
+use crate::plan::{Node, Plan, QueryPlan};
+use crate::row_codec::StoredRow;
 
 pub(crate) use budget::Held;
 pub use budget::MemoryBudget;

@@ -12,7 +12,8 @@ use types::{Datum, oid};
 use super::{Cx, Next, Operator};
 use crate::expr::{Code, all_true, count_conditions};
 use crate::ir::system_column::row_at;
-use crate::plan::{Access, Bound, KeyColumn, KeyPart, ListSource, ScanNode, Stage, StoredRow};
+use crate::plan::{Access, Bound, KeyColumn, KeyPart, ListSource, ScanNode, Stage};
+use crate::row_codec::StoredRow;
 
 /// Rows asked of the engine at first; a scan that goes on asks for more.
 const FIRST_BATCH: usize = 16;

@@ -14,7 +14,8 @@ use super::rows::Chains;
 use super::scan::Scan;
 use super::sort::{Kept, Sort, Source, head, order};
 use super::{Cx, Next, Operator as _};
-use crate::plan::{ScanNode, SortNode, SortSlot, StoredRow};
+use crate::plan::{ScanNode, SortNode, SortSlot};
+use crate::row_codec::StoredRow;
 
 /// A sort of a scan; [`SortedScan::row`] is where its row lies.
 pub(super) struct SortedScan(Sort<Tuples>);

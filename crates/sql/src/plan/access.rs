@@ -7,14 +7,13 @@ use types::oid;
 
 use super::level::Level;
 use super::methods::{PlanMethod, PlanMethods, sort_cost};
-use super::node::{
-    Access, Bound, KeyColumn, KeyPart, KeyReader, ListSource, Node, PlannedTable, RowReader, ScanNode, Stage,
-};
+use super::node::{Access, Bound, KeyColumn, KeyPart, KeyReader, ListSource, Node, PlannedTable, ScanNode, Stage};
 use super::places::Places;
 use super::{explain, leak, selectivity, walk};
 use crate::expr::{Code, How, comparison_of};
 use crate::ir::system_relation::{Key, SystemRelation};
 use crate::ir::{AnyAllSource, CastKind, CompareOp, Expr, TableInfo};
+use crate::row_codec::RowReader;
 
 /// Rels of a level as a set.
 pub(super) type Mask = u128;

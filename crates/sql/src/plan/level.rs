@@ -9,12 +9,13 @@ use types::oid;
 
 use super::access::Mask;
 use super::explain::Told;
-use super::node::{CtePlan, Meter, MeteredNode, Node, QueryPlan, RowReader, Subplan};
+use super::node::{CtePlan, Meter, MeteredNode, Node, QueryPlan, Subplan};
 use super::{PlanContext, exists, query, walk};
 use crate::bind::equal::same;
 use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile, compile_all, type_of_field};
 use crate::expr::{Comparison, How};
 use crate::ir::{Column, CompareOp, Expr, From, JoinKind, Query, Rel, RelKind, SubqueryKind, TableInfo};
+use crate::row_codec::RowReader;
 use crate::statistics::{ColumnStatistics, TableStatistics};
 
 /// What a query takes from the one around it, as that one names it.

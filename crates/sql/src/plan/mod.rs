@@ -35,8 +35,8 @@ mod window;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, work};
-use engine_api::{Catalog, ColumnDesc};
-use types::{ColumnType, Datum, InputContext, OutputSettings, RowLayout, RowRef};
+use engine_api::Catalog;
+use types::Datum;
 
 pub use explain::{ExplainFormat, ExplainOptions, ExplainTimes};
 pub(crate) use foreign_key::{
@@ -48,9 +48,9 @@ pub(crate) use node::{
     DistinctNode, FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType,
     KeyColumn, KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MergeJoinNode, MergeKey,
     MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan,
-    RecursionNode, RowChoice, RowReader, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage, StoredColumns,
-    StoredRow, Subplan, SubqueryNode, SystemNode, Target, UnionNode, UpdateNode, UpdateSet, ValuesNode,
-    WindowFrameNode, WindowNode, WorkTableNode,
+    RecursionNode, RowChoice, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage, StoredColumns, Subplan,
+    SubqueryNode, SystemNode, Target, UnionNode, UpdateNode, UpdateSet, ValuesNode, WindowFrameNode, WindowNode,
+    WorkTableNode,
 };
 
 pub(crate) use walk::computes_parameters;
@@ -226,39 +226,4 @@ impl Plan {
     pub fn explain(&self, options: &ExplainOptions, times: ExplainTimes) -> Vec<String> {
         explain::lines(&self.root, options, times)
     }
-}
-
-fn layout_alone(column: &ColumnDesc) -> RowLayout {
-    RowLayout::new(&[ColumnType { oid: column.type_oid, typmod: column.typmod }])
-}
-
-/// Keeps the value of a column in rows written before it existed so that it stays what it is when labels of its type are renamed.
-pub(crate) fn keep_missing(column: &mut ColumnDesc) -> Result<()> {
-    if column.missing.is_some() && column.missing_row.is_none() && enum_of(column.type_oid).is_some() {
-        let (value, mut row) = (missing_value(column)?, Vec::new());
-        layout_alone(column).encode(&[value], &mut row)?;
-        column.missing_row = Some(row);
-    }
-    Ok(())
-}
-
-/// The enum that values of a type are of, or hold.
-pub(crate) fn enum_of(ty: Oid) -> Option<Oid> {
-    let (plain, _) = types::user::plain_type(ty, -1);
-    let element = types::element_of(plain).map(|element| types::user::plain_type(element, -1).0);
-    [Some(plain), element].into_iter().flatten().find(|&ty| types::user::is_enum(ty))
-}
-
-/// The value of a column in rows written before it existed.
-pub(crate) fn missing_value(column: &ColumnDesc) -> Result<Datum> {
-    if let Some(row) = &column.missing_row {
-        let layout = layout_alone(column);
-        layout.validate(row)?;
-        return Ok(RowRef::new(&layout, row).get_owned(0));
-    }
-    let Some(text) = &column.missing else { return Ok(Datum::Null) };
-    let settings = OutputSettings::default();
-    let input = InputContext { settings: &settings, now_micros: 0 };
-    let value = types::parse_text(column.type_oid, column.typmod, text, &input)?;
-    types::apply_typmod(value, column.type_oid, column.typmod, false)
 }

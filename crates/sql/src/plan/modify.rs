@@ -8,7 +8,7 @@ use engine_api::{ConflictArbiter, RowLockMode};
 use super::level::{Level, Outer};
 use super::node::{
     ArbiterByValues, ConflictAction, CurrentNode, DeleteNode, InsertNode, InsertRows, MergeNode, MergeStep, MergeWork,
-    Node, PlannedTable, QueryPlan, RowChoice, RowReader, RowWriter, SubqueryNode, Target, UpdateNode, UpdateSet,
+    Node, PlannedTable, QueryPlan, RowChoice, SubqueryNode, Target, UpdateNode, UpdateSet,
 };
 use super::{PlanContext, foreign_key, join, query, walk};
 use crate::expr::{Code, Slot};
@@ -16,6 +16,7 @@ use crate::ir::{
     self, ColumnSource, Delete, Expr, From, Insert, InsertSource, Merge, MergeAction, MergeKind, OnConflict, Query,
     Rel, Statement, TableInfo, Update,
 };
+use crate::row_codec::{RowReader, RowWriter};
 
 /// Which kinds of change a target must be ready for.
 #[derive(Clone, Copy)]

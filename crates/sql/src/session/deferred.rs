@@ -21,8 +21,9 @@ use super::{Block, Session};
 use crate::exec::foreign_key::{ParentSearch, is_back, lock_parent, needs_parent, not_present, still_referenced};
 use crate::exec::{Check, Deferrals, Execution, Held, MemoryBudget};
 use crate::functions::reader;
-use crate::plan::{self, EngineRows, PlannedTable, ReferencedKey, ReferencingKey, RowReader};
+use crate::plan::{self, EngineRows, PlannedTable, ReferencedKey, ReferencingKey};
 use crate::privileges::shown;
+use crate::row_codec::RowReader;
 
 /// Bytes of a check in the queue.
 fn bytes_of(check: &Check) -> usize {

@@ -9,7 +9,7 @@ use types::Datum;
 
 use super::column::{Collected, Target, TooWide};
 use crate::ir::TableInfo;
-use crate::plan::RowReader;
+use crate::row_codec::RowReader;
 use crate::statistics::{ColumnStatistics, TableStatistics, type_of};
 
 /// Rows of a sample per value that is kept of a column: what PostgreSQL takes for its histograms.
