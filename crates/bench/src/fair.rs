@@ -48,63 +48,66 @@ pub struct FairArgs {
 }
 
 /// A statement that takes long.
-struct Kind {
+struct HeavyStatement {
     name: &'static str,
     text: fn() -> String,
 }
 
 /// The kinds. The first is none.
-const KINDS: &[Kind] = &[
-    Kind { name: "nothing", text: String::new },
-    Kind { name: "regular expression", text: || matching(r"(a+)b\1a\1c") },
-    Kind { name: "regular expression, linear", text: || matching("(a|aa)*(b|c)a*d") },
-    Kind {
+const KINDS: &[HeavyStatement] = &[
+    HeavyStatement { name: "nothing", text: String::new },
+    HeavyStatement { name: "regular expression", text: || matching(r"(a+)b\1a\1c") },
+    HeavyStatement { name: "regular expression, linear", text: || matching("(a|aa)*(b|c)a*d") },
+    HeavyStatement {
         name: "string_agg ordered",
         text: || "SELECT length(string_agg(v, ',' ORDER BY v DESC, id)) FROM fair".into(),
     },
-    Kind {
+    HeavyStatement {
         name: "percentile",
         text: || "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY id::bigint * 7919 % 1000003) FROM fair".into(),
     },
-    Kind { name: "json_agg", text: || "SELECT length(json_agg(v)::text) FROM fair".into() },
-    Kind {
+    HeavyStatement { name: "json_agg", text: || "SELECT length(json_agg(v)::text) FROM fair".into() },
+    HeavyStatement {
         name: "sort",
         text: || "SELECT count(*) FROM (SELECT v, row_number() OVER (ORDER BY v DESC) FROM fair) x".into(),
     },
-    Kind { name: "hash join", text: || "SELECT count(*) FROM fair a JOIN fair b ON a.id = b.id + 1".into() },
-    Kind { name: "replace", text: || "SELECT length(replace(repeat('ab', 10000000), 'a', 'xy'))".into() },
-    Kind { name: "sha256", text: || "SELECT sha256(convert_to(repeat('x', 60000000), 'UTF8'))".into() },
-    Kind {
+    HeavyStatement { name: "hash join", text: || "SELECT count(*) FROM fair a JOIN fair b ON a.id = b.id + 1".into() },
+    HeavyStatement { name: "replace", text: || "SELECT length(replace(repeat('ab', 10000000), 'a', 'xy'))".into() },
+    HeavyStatement { name: "sha256", text: || "SELECT sha256(convert_to(repeat('x', 60000000), 'UTF8'))".into() },
+    HeavyStatement {
         name: "numeric product",
         text: || "SELECT length((repeat('7', 60000)::numeric * repeat('3', 60000)::numeric)::text)".into(),
     },
-    Kind {
+    HeavyStatement {
         name: "arrays",
         text: || {
             "SELECT (SELECT array_agg(i) FROM generate_series(1, 100000) i) <@ (SELECT array_agg(i) FROM generate_series(100000, 1, -1) i)".into()
         },
     },
-    Kind {
+    HeavyStatement {
         name: "string_to_array",
         text: || "SELECT cardinality(string_to_array(repeat('ab,', 5000000), ','))".into(),
     },
-    Kind { name: "a text of ORs", text: ors },
-    Kind { name: "views over views", text: || "SELECT c0 FROM fair_v29 ORDER BY c7 LIMIT 1".into() },
-    Kind { name: "joined views", text: joined },
-    Kind { name: "an error of 50 MB", text: || "SELECT repeat('x', 50000000)::integer".into() },
-    Kind { name: "a text of 100 MB", text: || format!("SELECT length('{}')", "x".repeat(100_000_000)) },
-    Kind { name: "the catalog", text: || "SELECT count(*) FROM information_schema.columns".into() },
-    Kind { name: "VALUES", text: values },
-    Kind { name: "a list", text: list },
-    Kind { name: "an index", text: || "DROP INDEX IF EXISTS fair_i; CREATE INDEX fair_i ON fair_w (v)".into() },
-    Kind {
+    HeavyStatement { name: "a text of ORs", text: ors },
+    HeavyStatement { name: "views over views", text: || "SELECT c0 FROM fair_v29 ORDER BY c7 LIMIT 1".into() },
+    HeavyStatement { name: "joined views", text: joined },
+    HeavyStatement { name: "an error of 50 MB", text: || "SELECT repeat('x', 50000000)::integer".into() },
+    HeavyStatement { name: "a text of 100 MB", text: || format!("SELECT length('{}')", "x".repeat(100_000_000)) },
+    HeavyStatement { name: "the catalog", text: || "SELECT count(*) FROM information_schema.columns".into() },
+    HeavyStatement { name: "VALUES", text: values },
+    HeavyStatement { name: "a list", text: list },
+    HeavyStatement {
+        name: "an index",
+        text: || "DROP INDEX IF EXISTS fair_i; CREATE INDEX fair_i ON fair_w (v)".into(),
+    },
+    HeavyStatement {
         name: "rewritten rows",
         text: || {
             "ALTER TABLE fair_w ALTER v TYPE text USING reverse(v); ALTER TABLE fair_w ALTER id TYPE bigint USING id"
                 .into()
         },
     },
-    Kind { name: "changed rows", text: || "UPDATE fair_w SET v = reverse(v)".into() },
+    HeavyStatement { name: "changed rows", text: || "UPDATE fair_w SET v = reverse(v)".into() },
 ];
 
 /// Columns of the widest table, and views over it.
@@ -200,7 +203,7 @@ fn read(target: &Target, args: &FairArgs, number: u16, over: &AtomicBool) -> Res
     Ok(times)
 }
 
-fn measure(target: &Target, kind: &Kind, args: &FairArgs) -> Result<Times, Failure> {
+fn measure(target: &Target, kind: &HeavyStatement, args: &FairArgs) -> Result<Times, Failure> {
     let text = (kind.text)();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -249,7 +252,7 @@ fn run(args: &FairArgs) -> Result<(), Refusal> {
     println!(
         "| beside | server | reads | p50 ms | p99 ms | max ms | heavy: done, stopped |\n|---|---|---|---|---|---|---|"
     );
-    let wanted = |kind: &&Kind| args.only.as_ref().is_none_or(|text| kind.name.contains(text.as_str()));
+    let wanted = |kind: &&HeavyStatement| args.only.as_ref().is_none_or(|text| kind.name.contains(text.as_str()));
     for kind in KINDS.iter().filter(wanted) {
         let mut runs: Vec<Vec<Times>> = servers.iter().map(|_| Vec::new()).collect();
         for _ in 0..args.rounds {

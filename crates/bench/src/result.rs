@@ -204,7 +204,7 @@ pub struct Point {
     /// Response times of all.
     pub latency: Latency,
     /// By kind, if there are several.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<KindResult>,
     /// Repeated attempts by SQLSTATE.
     pub retries: BTreeMap<String, u64>,
     /// Given up, by SQLSTATE.
@@ -256,7 +256,7 @@ impl Latency {
 
 /// One kind of transaction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Kind {
+pub struct KindResult {
     /// Its name.
     pub name: String,
     /// How many.
@@ -324,7 +324,7 @@ impl Point {
         let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         let mut all = Histogram::new(3).expect("three digits are few enough");
         tally.kinds.iter().for_each(|kind| all.add(&kind.times).expect("it grows"));
-        let kind = |(name, tally): (&&str, &KindTally)| Kind {
+        let kind = |(name, tally): (&&str, &KindTally)| KindResult {
             name: name.to_string(),
             count: tally.times.len(),
             rolled_back: tally.rolled_back,

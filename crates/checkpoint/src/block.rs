@@ -190,16 +190,16 @@ impl RowsContent {
 }
 
 /// The rows of a block's content, in order. Ends with `Err(())` where it is malformed.
-pub(crate) struct Rows<'b> {
+pub(crate) struct BlockRows<'b> {
     rest: &'b [u8],
     last: u64,
     range: Range<RowId>,
     left: u32,
 }
 
-impl<'b> Rows<'b> {
-    pub fn new(content: &'b [u8], range: Range<RowId>, rows: u32) -> Rows<'b> {
-        Rows { rest: content, last: range.start.0, range, left: rows }
+impl<'b> BlockRows<'b> {
+    pub fn new(content: &'b [u8], range: Range<RowId>, rows: u32) -> BlockRows<'b> {
+        BlockRows { rest: content, last: range.start.0, range, left: rows }
     }
 
     #[inline]
@@ -214,7 +214,7 @@ impl<'b> Rows<'b> {
     }
 }
 
-impl<'b> Iterator for Rows<'b> {
+impl<'b> Iterator for BlockRows<'b> {
     type Item = Result<(RowId, LayoutId, &'b [u8]), ()>;
 
     #[inline]
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!((header.checkpoint, header.len(), read), (3, block.len(), &content[..]));
         assert!(header.is_compressed && block.len() < content.len());
         let Holds::Rows { table: 7, range, rows: 50 } = header.holds else { panic!("{header:?}") };
-        let read: Vec<_> = Rows::new(read, range, 50).collect::<Result<_, _>>().expect("well formed");
+        let read: Vec<_> = BlockRows::new(read, range, 50).collect::<Result<_, _>>().expect("well formed");
         assert_eq!(read[2], (RowId(106), LayoutId(1), &b"row 2 of many alike"[..]));
         assert_eq!(read.len(), 50);
     }
@@ -306,7 +306,7 @@ mod tests {
         content.push(RowId(12), LayoutId(1), b"abc");
         let good = content.as_bytes();
         let read = |bytes: &[u8], range: Range<u64>, rows: u32| {
-            Rows::new(bytes, RowId(range.start)..RowId(range.end), rows).any(|row| row.is_err())
+            BlockRows::new(bytes, RowId(range.start)..RowId(range.end), rows).any(|row| row.is_err())
         };
         assert!(!read(good, 10..20, 1));
         assert!(read(good, 10..12, 1), "a row outside of the range");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::{LayoutId, RowId};
 use env::{Aligned, Disk, DiskFile, PAGE};
 
-use crate::block::{self, Holds, Rows};
+use crate::block::{self, BlockRows, Holds};
 use crate::manifest::{Manifest, ManifestFile};
 use crate::part::{self, FOOTER, HEADER};
 use crate::{ImageError, VERSION};
@@ -200,7 +200,7 @@ impl Image {
         mut each: impl FnMut(RowId, LayoutId, &[u8]),
     ) -> Result<(), ImageError> {
         let Holds::Rows { range, rows, .. } = block.holds.clone() else { return Ok(()) };
-        for row in Rows::new(content, range, rows) {
+        for row in BlockRows::new(content, range, rows) {
             let (row, layout, tuple) = row.map_err(|()| self.damaged(block))?;
             each(row, layout, tuple);
         }
@@ -215,7 +215,7 @@ impl Image {
         let content = self.content(block, scratch)?;
         if let Holds::Rows { range, rows, .. } = block.holds.clone() {
             let mut last = None;
-            for row in Rows::new(content, range, rows) {
+            for row in BlockRows::new(content, range, rows) {
                 let (row, ..) = row.map_err(|()| self.damaged(block))?;
                 if last.is_some_and(|last| row <= last) {
                     return Err(self.damaged(block));

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write as _};
 
 /// What a family of samples is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FamilyKind {
     /// Only grows, until the server ends.
     Counter,
     /// Goes up and down.
@@ -19,10 +19,10 @@ pub struct Exposition {
 
 impl Exposition {
     /// Begins a family of samples.
-    pub fn family(&mut self, name: &str, kind: Kind, help: &str) {
+    pub fn family(&mut self, name: &str, kind: FamilyKind, help: &str) {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
+            FamilyKind::Counter => "counter",
+            FamilyKind::Gauge => "gauge",
         };
         self.head(name, kind, help);
     }
@@ -40,7 +40,7 @@ impl Exposition {
     }
 
     /// A family of one sample without labels.
-    pub fn single(&mut self, name: &str, kind: Kind, help: &str, value: impl Display) {
+    pub fn single(&mut self, name: &str, kind: FamilyKind, help: &str, value: impl Display) {
         self.family(name, kind, help);
         self.sample(name, &[], value);
     }
@@ -112,8 +112,8 @@ mod tests {
     #[test]
     fn the_format_is_prometheus() {
         let mut out = Exposition::default();
-        out.single("a", Kind::Gauge, "An a.", 5);
-        out.family("b_total", Kind::Counter, "Some b.");
+        out.single("a", FamilyKind::Gauge, "An a.", 5);
+        out.family("b_total", FamilyKind::Counter, "Some b.");
         out.sample("b_total", &[("kind", "x\"y\\z"), ("n", "1")], 7);
         out.histograms("c_seconds", "Times.");
         out.histogram("c_seconds", &[("k", "v")], [(0.5, 2), (1.0, 3)], 4.25, 6);

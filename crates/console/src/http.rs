@@ -20,7 +20,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
-use crate::{Exposition, Source, State};
+use crate::{Exposition, ServerState, Source};
 
 /// How much clients may take of this side.
 #[derive(Clone, Copy, Debug)]
@@ -150,8 +150,8 @@ async fn answer(request: &Request<Incoming>, source: &dyn Source, figures: &Sema
     match request.uri().path() {
         "/healthz" => page(StatusCode::OK, TEXT, "ok\n".to_string()),
         "/readyz" => match source.state() {
-            State::Ready => page(StatusCode::OK, TEXT, "ready\n".to_string()),
-            State::NotReady(why) => page(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{why}\n")),
+            ServerState::Ready => page(StatusCode::OK, TEXT, "ready\n".to_string()),
+            ServerState::NotReady(why) => page(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{why}\n")),
         },
         "/metrics" => {
             // One after the other: whoever waits here has gone behind those that want less.
@@ -185,13 +185,13 @@ mod tests {
     struct Figures;
 
     impl Source for Figures {
-        fn state(&self) -> State {
-            State::NotReady("not yet".into())
+        fn state(&self) -> ServerState {
+            ServerState::NotReady("not yet".into())
         }
 
         fn metrics(&self, out: &mut Exposition) {
             for n in 0..100_000 {
-                out.single("nyala_test", crate::Kind::Gauge, "More than a socket holds.", n);
+                out.single("nyala_test", crate::FamilyKind::Gauge, "More than a socket holds.", n);
             }
         }
     }

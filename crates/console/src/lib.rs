@@ -15,13 +15,13 @@ mod statements;
 
 use std::borrow::Cow;
 
-pub use exposition::{Exposition, Kind};
+pub use exposition::{Exposition, FamilyKind};
 pub use http::Server;
 pub use statements::expose_statements;
 
 /// What the server is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ServerState {
     /// It serves.
     Ready,
     /// It does not, for this reason.
@@ -31,7 +31,7 @@ pub enum State {
 /// Where answers come from.
 pub trait Source: Send + Sync + 'static {
     /// Whether statements are served.
-    fn state(&self) -> State;
+    fn state(&self) -> ServerState;
     /// All figures.
     fn metrics(&self, out: &mut Exposition);
 }

@@ -2,22 +2,22 @@
 
 use sql::metrics::{self, StatementKind};
 
-use crate::{Exposition, Kind};
+use crate::{Exposition, FamilyKind};
 
 const SECONDS_PER_MICRO: f64 = 1e-6;
 
 /// Statements, rows, errors and times, summed over all cores.
 pub fn expose_statements(out: &mut Exposition) {
     let totals = metrics::totals();
-    out.family("nyala_statements_total", Kind::Counter, "Statements that succeeded, by kind.");
+    out.family("nyala_statements_total", FamilyKind::Counter, "Statements that succeeded, by kind.");
     for kind in StatementKind::ALL {
         out.sample("nyala_statements_total", &[("kind", kind.name())], totals.of(kind).times.count());
     }
-    out.family("nyala_statement_rows_total", Kind::Counter, "Rows returned or changed by statements, by kind.");
+    out.family("nyala_statement_rows_total", FamilyKind::Counter, "Rows returned or changed by statements, by kind.");
     for kind in StatementKind::ALL {
         out.sample("nyala_statement_rows_total", &[("kind", kind.name())], totals.of(kind).rows);
     }
-    out.family("nyala_errors_total", Kind::Counter, "Errors sent to clients, by SQLSTATE.");
+    out.family("nyala_errors_total", FamilyKind::Counter, "Errors sent to clients, by SQLSTATE.");
     for (state, count) in &totals.errors {
         out.sample("nyala_errors_total", &[("sqlstate", state.as_str())], count);
     }

@@ -77,7 +77,7 @@ pub enum Reference {
 
 /// Where in a definition an expression stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum ExpressionPlace {
     /// The default of a column.
     Default(i16),
     /// What a column is generated from.
@@ -193,29 +193,29 @@ impl Reference {
 
 impl CatalogObject {
     /// The expressions that it keeps, the query of a view among them.
-    pub fn expressions(&self) -> Vec<(Place, &Expression)> {
+    pub fn expressions(&self) -> Vec<(ExpressionPlace, &Expression)> {
         let mut found = Vec::new();
         match self {
             CatalogObject::Table(table) => {
-                found.extend(table.view.iter().map(|view| (Place::Query, &view.query)));
+                found.extend(table.view.iter().map(|view| (ExpressionPlace::Query, &view.query)));
                 for column in table.live_columns() {
-                    found.extend(column.default.iter().map(|e| (Place::Default(column.number), e)));
-                    found.extend(column.generated.iter().map(|e| (Place::Generated(column.number), e)));
+                    found.extend(column.default.iter().map(|e| (ExpressionPlace::Default(column.number), e)));
+                    found.extend(column.generated.iter().map(|e| (ExpressionPlace::Generated(column.number), e)));
                 }
                 for constraint in &table.constraints {
                     if let ConstraintKind::Check { expression } = &constraint.kind {
-                        found.push((Place::Check(constraint.oid), expression));
+                        found.push((ExpressionPlace::Check(constraint.oid), expression));
                     }
                 }
             }
             CatalogObject::Index(index) => {
-                found.extend(index.expressions.iter().enumerate().map(|(at, e)| (Place::Key(at), &e.text)));
-                found.extend(index.predicate.iter().map(|e| (Place::Predicate, e)));
+                found.extend(index.expressions.iter().enumerate().map(|(at, e)| (ExpressionPlace::Key(at), &e.text)));
+                found.extend(index.predicate.iter().map(|e| (ExpressionPlace::Predicate, e)));
             }
             CatalogObject::Type(ty) => {
                 if let TypeKind::Domain(domain) = &ty.kind {
-                    found.extend(domain.default.iter().map(|e| (Place::OfDomain, e)));
-                    found.extend(domain.checks.iter().map(|c| (Place::Check(c.oid), &c.expression)));
+                    found.extend(domain.default.iter().map(|e| (ExpressionPlace::OfDomain, e)));
+                    found.extend(domain.checks.iter().map(|c| (ExpressionPlace::Check(c.oid), &c.expression)));
                 }
             }
             _ => {}
@@ -224,29 +224,31 @@ impl CatalogObject {
     }
 
     /// The same, to be changed.
-    pub fn expressions_mut(&mut self) -> Vec<(Place, &mut Expression)> {
+    pub fn expressions_mut(&mut self) -> Vec<(ExpressionPlace, &mut Expression)> {
         let mut found = Vec::new();
         match self {
             CatalogObject::Table(table) => {
-                found.extend(table.view.iter_mut().map(|view| (Place::Query, &mut view.query)));
+                found.extend(table.view.iter_mut().map(|view| (ExpressionPlace::Query, &mut view.query)));
                 for column in table.columns.iter_mut().filter(|c| !c.dropped) {
-                    found.extend(column.default.iter_mut().map(|e| (Place::Default(column.number), e)));
-                    found.extend(column.generated.iter_mut().map(|e| (Place::Generated(column.number), e)));
+                    found.extend(column.default.iter_mut().map(|e| (ExpressionPlace::Default(column.number), e)));
+                    found.extend(column.generated.iter_mut().map(|e| (ExpressionPlace::Generated(column.number), e)));
                 }
                 for constraint in &mut table.constraints {
                     if let ConstraintKind::Check { expression } = &mut constraint.kind {
-                        found.push((Place::Check(constraint.oid), expression));
+                        found.push((ExpressionPlace::Check(constraint.oid), expression));
                     }
                 }
             }
             CatalogObject::Index(index) => {
-                found.extend(index.expressions.iter_mut().enumerate().map(|(at, e)| (Place::Key(at), &mut e.text)));
-                found.extend(index.predicate.iter_mut().map(|e| (Place::Predicate, e)));
+                found.extend(
+                    index.expressions.iter_mut().enumerate().map(|(at, e)| (ExpressionPlace::Key(at), &mut e.text)),
+                );
+                found.extend(index.predicate.iter_mut().map(|e| (ExpressionPlace::Predicate, e)));
             }
             CatalogObject::Type(ty) => {
                 if let TypeKind::Domain(domain) = &mut ty.kind {
-                    found.extend(domain.default.iter_mut().map(|e| (Place::OfDomain, e)));
-                    found.extend(domain.checks.iter_mut().map(|c| (Place::Check(c.oid), &mut c.expression)));
+                    found.extend(domain.default.iter_mut().map(|e| (ExpressionPlace::OfDomain, e)));
+                    found.extend(domain.checks.iter_mut().map(|c| (ExpressionPlace::Check(c.oid), &mut c.expression)));
                 }
             }
             _ => {}

@@ -33,7 +33,7 @@ pub use engine::{
     MemoryUse, PREPARED_MAX, PreparedTransaction, RowContent, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec,
     SequenceState, TableLockMode, TableMemoryUse, TableRef, Txn, TxnOptions, WaitPolicy,
 };
-pub use expression::{Expression, Part, Place, Reference};
+pub use expression::{Expression, ExpressionPlace, Part, Reference};
 pub use index_code::{IndexCode, IndexCompiler};
 pub use locks::{AdvisoryKey, AdvisoryLocks, LockRow, Locked};
 pub use privileges::{AclItem, DefaultPrivileges, Membership, Privileges, PrivilegesDesc, RoleDesc, RoleSetting};

@@ -38,7 +38,7 @@ pub(crate) trait Pieces: Send + Sync + 'static {
     fn work(&self, number: usize, bytes: &mut Self::Bytes, scratch: &mut Scratch) -> Result<(), DriverError>;
 }
 
-struct State<B> {
+struct ReadAheadState<B> {
     /// The next piece to be read.
     next: usize,
     /// Those that are read.
@@ -51,7 +51,7 @@ struct State<B> {
     failed: Option<(usize, DriverError)>,
 }
 
-impl<B> State<B> {
+impl<B> ReadAheadState<B> {
     fn is_behind_failure(&self, number: usize) -> bool {
         self.failed.as_ref().is_some_and(|(first, _)| *first < number)
     }
@@ -65,7 +65,7 @@ impl<B> State<B> {
 
 struct Ahead<P: Pieces> {
     pieces: P,
-    state: Mutex<State<P::Bytes>>,
+    state: Mutex<ReadAheadState<P::Bytes>>,
     /// A piece is ready, or there will be none.
     filled: Condvar,
     /// Memory is free, or not needed.
@@ -109,7 +109,7 @@ impl<P: Pieces> Ahead<P> {
         self.freed.notify_all();
     }
 
-    fn give_back(&self, mut state: MutexGuard<'_, State<P::Bytes>>, bytes: P::Bytes) {
+    fn give_back(&self, mut state: MutexGuard<'_, ReadAheadState<P::Bytes>>, bytes: P::Bytes) {
         state.free.push(bytes);
         drop(state);
         self.freed.notify_one();
@@ -148,7 +148,7 @@ pub(crate) fn run<P: Pieces>(world: &World, threads: usize, name: &str, pieces: 
     }
     let readers = READERS.min(pieces.count());
     let free = (0..readers + WAITING * threads).map(|_| P::Bytes::default()).collect();
-    let state = State { next: 0, ready: VecDeque::new(), free, readers, failed: None };
+    let state = ReadAheadState { next: 0, ready: VecDeque::new(), free, readers, failed: None };
     let ahead = Arc::new(Ahead { pieces, state: Mutex::new(state), filled: Condvar::new(), freed: Condvar::new() });
     let start = |name: &str, run: fn(&Ahead<P>)| {
         let ahead = Arc::clone(&ahead);

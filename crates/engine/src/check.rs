@@ -119,7 +119,7 @@ pub fn check(world: &World, progress: &Progress) -> Result<Sound, CheckError> {
 
 /// Rows of a table's storage.
 #[derive(Default)]
-struct Rows {
+struct CheckedRows {
     image: u64,
     now: u64,
 }
@@ -132,7 +132,7 @@ fn object_in(json: &[u8]) -> Result<CatalogObject, String> {
 #[derive(Default)]
 struct Checking {
     catalog: Catalog,
-    storages: BTreeMap<StorageId, Rows>,
+    storages: BTreeMap<StorageId, CheckedRows>,
     /// Names and payloads of transactions that are prepared and not ended.
     prepared: BTreeMap<TxnId, (String, Vec<u8>)>,
 }
@@ -275,7 +275,7 @@ impl Checking {
         Ok(())
     }
 
-    fn rows(&mut self, storage: StorageId) -> Result<&mut Rows, String> {
+    fn rows(&mut self, storage: StorageId) -> Result<&mut CheckedRows, String> {
         self.storages.get_mut(&storage).ok_or_else(|| format!("rows of {storage:?}, which was never made"))
     }
 

@@ -89,12 +89,12 @@ pub(crate) struct ImageRows {
     pub next: Option<(Arc<dyn DiskFile>, u64)>,
 }
 
-struct Rows {
+struct LoadedRows {
     of: ImageRows,
     pieces: Vec<Piece>,
 }
 
-impl Rows {
+impl LoadedRows {
     fn block(&self, block: &BlockRef, bytes: &PieceBytes, scratch: &mut Scratch) -> Result<(), DriverError> {
         let Holds::Rows { table, .. } = &block.holds else { return Ok(()) };
         let id = table_of(*table);
@@ -117,7 +117,7 @@ impl Rows {
     }
 }
 
-impl Pieces for Rows {
+impl Pieces for LoadedRows {
     type Bytes = PieceBytes;
 
     fn count(&self) -> usize {
@@ -151,7 +151,7 @@ impl Pieces for Rows {
 pub(crate) fn rows(world: &World, threads: usize, rows: ImageRows) -> Result<(), DriverError> {
     let progress = Arc::clone(&rows.progress);
     let pieces = rows.image.pieces(PIECE);
-    ahead::run(world, threads, "load-rows", Rows { of: rows, pieces })?;
+    ahead::run(world, threads, "load-rows", LoadedRows { of: rows, pieces })?;
     progress.all_loaded();
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! Not responsible for: who may end one (`sql`).
 //!
 //! The Prepare record has the operations of the transaction, as a Commit record would, and last what it is beside them: its
-//! name, its locks, what it has read if it is SERIALIZABLE ([`State`]). The record that ends it names its transaction id.
+//! name, its locks, what it has read if it is SERIALIZABLE ([`PreparedState`]). The record that ends it names its transaction id.
 //! While it is prepared it is a running transaction that belongs to no session: its versions are undecided, its locks held, its
 //! definitions seen by nobody, the storage that they have made there ([`definitions`] brings them back).
 //! A SERIALIZABLE one has looked at what it read; from then on that is a guard (`commit::validate`). It must not have read
@@ -68,7 +68,7 @@ impl Prepared {
 
 /// What the log says of a prepared transaction beside its operations.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct State {
+pub(crate) struct PreparedState {
     what: PreparedTransaction,
     /// (OID, modes)
     tables: Vec<(u32, u8)>,
@@ -87,7 +87,7 @@ pub(crate) fn state_in<'p>(ops: &[(u64, Op<'p>)]) -> Option<&'p [u8]> {
 
 /// The name of a prepared transaction, from what the log or an image says of it beside its operations.
 pub(crate) fn name_in(json: &[u8]) -> Option<String> {
-    serde_json::from_slice::<State>(json).ok().map(|state| state.what.name)
+    serde_json::from_slice::<PreparedState>(json).ok().map(|state| state.what.name)
 }
 
 /// What one transaction made of its rows: a row may be written more than once under one timestamp, and only its last state
@@ -113,7 +113,12 @@ impl<'s> Storages<'s> {
 }
 
 /// What is to be written of a transaction beside its operations.
-fn state(inner: &Inner, core: &mvcc::Transaction, reads: Option<&Mutex<ReadSet>>, what: &PreparedTransaction) -> State {
+fn state(
+    inner: &Inner,
+    core: &mvcc::Transaction,
+    reads: Option<&Mutex<ReadSet>>,
+    what: &PreparedTransaction,
+) -> PreparedState {
     let stores = inner.tables.read();
     let mut storages = Storages::new(&stores);
     let locks = inner.store.row_locks(core);
@@ -121,7 +126,7 @@ fn state(inner: &Inner, core: &mvcc::Transaction, reads: Option<&Mutex<ReadSet>>
         let StorageId { table, generation } = storages.of(table)?;
         Some((table.0, generation, row.0, *modes))
     });
-    State {
+    PreparedState {
         what: what.clone(),
         rows: rows.collect(),
         tables: core.table_locks().map(|(oid, modes)| (oid.0, modes)).collect(),
@@ -344,7 +349,7 @@ pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<(C
 /// A prepared transaction on its way back at a start.
 pub(crate) struct Restoring {
     id: TxnId,
-    state: State,
+    state: PreparedState,
     rows: Rows,
     core: mvcc::Transaction,
     inserted: Vec<(StorageId, RowId)>,

@@ -24,7 +24,7 @@ use crate::gate::Gates;
 use crate::load::{ImageRows, image_error};
 use crate::prepared::{self, Filler, Prepared, Restored, Restoring, Rows};
 use crate::record::{Op, Ops, StorageId};
-use crate::replay::{self, Appliers, Place};
+use crate::replay::{self, Appliers, KeptOperation};
 use crate::sequence::Sequences;
 use crate::shard::{CurrentCatalog, Inner, Shard, ShardOptions};
 use crate::storage::{TableStore, storage_id};
@@ -72,7 +72,7 @@ struct Replay {
     /// While the log is read.
     appliers: Option<Appliers>,
     /// Those of the record that is being read.
-    places: Vec<Place>,
+    places: Vec<KeptOperation>,
 }
 
 impl Replay {

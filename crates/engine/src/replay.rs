@@ -32,7 +32,7 @@ const TOGETHER_OPS: usize = 256;
 
 /// An operation of a record that was not undone inside its transaction.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct KeptOperation {
     /// Where it begins.
     pub at: usize,
     /// The row that it changes, if it is not a definition.
@@ -43,7 +43,7 @@ pub(crate) struct Place {
 ///
 /// # Errors
 /// If it is malformed.
-pub(crate) fn places(payload: &[u8], places: &mut Vec<Place>) -> Result<(), String> {
+pub(crate) fn places(payload: &[u8], places: &mut Vec<KeptOperation>) -> Result<(), String> {
     places.clear();
     let mut ops = Ops::new(payload);
     loop {
@@ -59,7 +59,7 @@ pub(crate) fn places(payload: &[u8], places: &mut Vec<Place>) -> Result<(), Stri
             }
             _ => None,
         };
-        places.push(Place { at, row });
+        places.push(KeptOperation { at, row });
     }
 }
 
@@ -134,7 +134,7 @@ impl Appliers {
     ///
     /// # Errors
     /// What one of the threads has found wrong in what it was given before.
-    pub fn push(&mut self, ts: Timestamp, payload: &[u8], places: &[Place]) -> Result<(), String> {
+    pub fn push(&mut self, ts: Timestamp, payload: &[u8], places: &[KeptOperation]) -> Result<(), String> {
         // What is in the batch begins here in the payload.
         let mut from = 0;
         for place in places {

@@ -48,14 +48,14 @@ impl Sequence {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SequenceValues {
     sequences: FxHashMap<Oid, Sequence>,
     spare: Vec<Reservation>,
 }
 
 /// The sequences of a shard.
 #[derive(Debug, Default)]
-pub struct Sequences(Mutex<State>);
+pub struct Sequences(Mutex<SequenceValues>);
 
 /// Bytes of a sequence record: what the state is kept under, last value, whether it was called.
 const RECORD: usize = 13;
@@ -131,7 +131,7 @@ impl Sequences {
     /// The next value.
     pub fn next(&self, inner: &Inner, desc: &SequenceDesc) -> Result<Step<(i64, Lsn)>> {
         let mut guard = self.0.lock();
-        let State { sequences, spare } = &mut *guard;
+        let SequenceValues { sequences, spare } = &mut *guard;
         let id = current(sequences, inner, desc);
         let sequence = sequences.entry(id).or_insert_with(|| Sequences::start(desc));
         let value = advance(desc, sequence.state, 1)?;
@@ -221,7 +221,7 @@ fn current(sequences: &FxHashMap<Oid, Sequence>, inner: &Inner, desc: &SequenceD
 }
 
 /// Logs and keeps a state that was set.
-fn put(inner: &Inner, all: &mut State, id: Oid, of: Oid, state: SequenceState) -> Result<Step<()>> {
+fn put(inner: &Inner, all: &mut SequenceValues, id: Oid, of: Oid, state: SequenceState) -> Result<Step<()>> {
     let (room, _) = match room(inner, &mut all.spare)? {
         Step::Ready(found) => found,
         Step::Wait(wait) => return Ok(Step::Wait(wait)),

@@ -92,7 +92,7 @@ pub enum Operation {
 }
 
 #[derive(Default, Debug)]
-struct State {
+struct SimState {
     /// Files by number; a file keeps its number when it is renamed, and lives on while it is open.
     files: BTreeMap<u64, Image>,
     names: BTreeMap<String, u64>,
@@ -134,13 +134,13 @@ pub struct Figures {
 
 /// The simulated disk. Clones are the same disk.
 #[derive(Clone, Default)]
-pub struct SimDisk(Arc<Mutex<State>>);
+pub struct SimDisk(Arc<Mutex<SimState>>);
 
 fn full() -> io::Error {
     io::Error::from(io::ErrorKind::StorageFull)
 }
 
-impl State {
+impl SimState {
     /// Counts an operation.
     fn step(&mut self) -> io::Result<()> {
         if self.frozen_at.is_some_and(|at| self.operations >= at) {
@@ -221,7 +221,7 @@ impl SimDisk {
         SimDisk::default()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SimState> {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
@@ -344,7 +344,7 @@ impl SimDisk {
             let image = Image { live: bytes.clone(), durable: bytes, allocated, ..Image::default() };
             files.insert(*id, image);
         }
-        SimDisk(Arc::new(Mutex::new(State {
+        SimDisk(Arc::new(Mutex::new(SimState {
             files,
             names: names.clone(),
             durable_names: names.clone(),
@@ -354,7 +354,7 @@ impl SimDisk {
             random: state.random.clone(),
             figures: state.figures,
             skipped_syncs: state.skipped_syncs,
-            ..State::default()
+            ..SimState::default()
         })))
     }
 }

@@ -235,12 +235,12 @@ pub struct Strand<F: Future> {
     own: Own,
     /// The copy of the waker is one that lasts. It becomes one when the strand is suspended, which most never are.
     is_counted: bool,
-    state: UnsafeCell<State<F>>,
+    state: UnsafeCell<StrandState<F>>,
     _pinned: PhantomPinned,
 }
 
 /// What the worker works with while it is suspended. It is not touched from elsewhere meanwhile.
-struct State<F: Future> {
+struct StrandState<F: Future> {
     future: F,
     /// A copy of the one that the task is polled with.
     waker: Option<ManuallyDrop<Waker>>,
@@ -250,7 +250,7 @@ struct State<F: Future> {
 impl<F: Future> Strand<F> {
     /// A strand that has not begun.
     pub fn new(future: F) -> Strand<F> {
-        let state = UnsafeCell::new(State { future, waker: None, outcome: None });
+        let state = UnsafeCell::new(StrandState { future, waker: None, outcome: None });
         Strand { worker: None, own: Own::default(), is_counted: false, state, _pinned: PhantomPinned }
     }
 
@@ -327,10 +327,10 @@ fn finished<T>(outcome: Result<Poll<T>, Box<dyn Any + Send>>) -> Polled<T> {
 /// Polls the future of a state.
 ///
 /// # Safety
-/// `state` is a [`State`] of this type, pinned, that nobody else touches until this returns or is unwound.
+/// `state` is a [`StrandState`] of this type, pinned, that nobody else touches until this returns or is unwound.
 unsafe fn run<F: Future>(state: *const ()) {
     // SAFETY: the caller's promise.
-    let state = unsafe { &mut *state.cast_mut().cast::<State<F>>() };
+    let state = unsafe { &mut *state.cast_mut().cast::<StrandState<F>>() };
     // SAFETY: it is pinned.
     let future = unsafe { Pin::new_unchecked(&mut state.future) };
     let waker = state.waker.as_deref().unwrap_or(Waker::noop());

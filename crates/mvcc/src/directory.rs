@@ -19,7 +19,7 @@ use base::RowId;
 
 use crate::epoch::Guard;
 use crate::header::RowHeader;
-use crate::memory::{Account, Kind, Padded, block_bytes, boxed};
+use crate::memory::{Account, MemoryClass, Padded, block_bytes, boxed};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// Headers per chunk: 4 KiB, so that a small table is small, and a block of the allocator without waste. Under shuttle small enough to cross chunk borders.
@@ -49,17 +49,17 @@ pub(crate) struct Directory {
     next: Padded<AtomicU64>,
 }
 
-struct Place {
+struct DirectorySlot {
     segment: usize,
     chunk: usize,
     row: usize,
 }
 
 #[inline]
-fn place(row: RowId) -> Place {
+fn place(row: RowId) -> DirectorySlot {
     let chunk = row.0 / CHUNK_ROWS as u64 + FIRST;
     let segment = (chunk.ilog2() - FIRST.ilog2()) as usize;
-    Place { segment, chunk: (chunk - (FIRST << segment)) as usize, row: (row.0 % CHUNK_ROWS as u64) as usize }
+    DirectorySlot { segment, chunk: (chunk - (FIRST << segment)) as usize, row: (row.0 % CHUNK_ROWS as u64) as usize }
 }
 
 fn segment_len(segment: usize) -> usize {
@@ -84,7 +84,7 @@ impl Directory {
         RowId(self.next.0.load(Ordering::Acquire))
     }
 
-    fn slot(&self, at: &Place) -> Option<&Slot> {
+    fn slot(&self, at: &DirectorySlot) -> Option<&Slot> {
         let segment = NonNull::new(self.segments[at.segment].load(Ordering::Acquire))?;
         // SAFETY: D1, and `chunk` is below the segment's length by construction of `place`.
         Some(unsafe { segment.add(at.chunk).as_ref() })
@@ -136,21 +136,21 @@ impl Directory {
         let slot = self.ensure_segment(&at, account);
         let fresh = Box::into_raw(boxed([const { RowHeader::new() }; CHUNK_ROWS]));
         match slot.chunk.compare_exchange(std::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => account.charge(Kind::Header, CHUNK_BYTES),
+            Ok(_) => account.charge(MemoryClass::Header, CHUNK_BYTES),
             // SAFETY: lost the race, so the fresh chunk was never shared.
             Err(_) => drop(unsafe { Box::from_raw(fresh) }),
         }
         self.get(row, guard).expect("D2: an id still to be filled keeps its chunk")
     }
 
-    fn ensure_segment(&self, at: &Place, account: &Account) -> &Slot {
+    fn ensure_segment(&self, at: &DirectorySlot, account: &Account) -> &Slot {
         if self.segments[at.segment].load(Ordering::Acquire).is_null() {
             let len = segment_len(at.segment);
             let fresh: Box<[Slot]> = (0..len).map(|_| Slot::empty()).collect();
             let fresh = Box::into_raw(fresh).cast::<Slot>();
             let null = std::ptr::null_mut();
             match self.segments[at.segment].compare_exchange(null, fresh, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => account.charge(Kind::Header, segment_bytes(at.segment)),
+                Ok(_) => account.charge(MemoryClass::Header, segment_bytes(at.segment)),
                 // SAFETY: lost the race, so never shared; the length is the one it was made with.
                 Err(_) => drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(fresh, len)) }),
             }
@@ -172,7 +172,7 @@ impl Directory {
             return;
         }
         slot.chunk.store(std::ptr::null_mut(), Ordering::Release);
-        account.charge(Kind::Header, -CHUNK_BYTES);
+        account.charge(MemoryClass::Header, -CHUNK_BYTES);
         // SAFETY: unset, all rows counted once (D2), so nobody finds it from now on (D3), and all chains are empty.
         unsafe { guard.defer_unchecked(move || drop(Box::from_raw(chunk.as_ptr()))) }
     }
@@ -194,7 +194,7 @@ impl Directory {
             slot.gone.store(gone, Ordering::Relaxed);
             if gone == CHUNK_ROWS {
                 slot.chunk.store(std::ptr::null_mut(), Ordering::Relaxed);
-                account.charge(Kind::Header, -CHUNK_BYTES);
+                account.charge(MemoryClass::Header, -CHUNK_BYTES);
                 // SAFETY: as above; the chunk is unset and empty.
                 drop(unsafe { Box::from_raw(chunk.as_ptr()) });
             }

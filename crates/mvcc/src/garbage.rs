@@ -171,7 +171,7 @@ pub(crate) struct Waiting {
 
 /// Versions that could not go yet.
 #[derive(Default)]
-struct Rows {
+struct KeptVersions {
     ready: VecDeque<Waiting>,
     /// By the view that holds them back; not looked at until it ends.
     held: BTreeMap<Timestamp, Vec<Waiting>>,
@@ -187,7 +187,7 @@ const SHORT: usize = 4096;
 /// What threads of one stripe have queued.
 #[derive(Default)]
 struct Stripe {
-    rows: Mutex<Rows>,
+    rows: Mutex<KeptVersions>,
     /// As many as `rows` has, written under its latch: an empty stripe is passed over without taking that. A look that
     /// comes too early only delays garbage.
     len: AtomicUsize,
@@ -249,7 +249,7 @@ impl GarbageQueue {
     }
 }
 
-impl Rows {
+impl KeptVersions {
     fn take(&mut self, bounds: &Bounds, budget: usize, taken: &mut Vec<Waiting>) {
         let settled = Timestamp(bounds.durable.0.min(bounds.views.horizon.0));
         if self.until.first_key_value().is_some_and(|(ts, _)| *ts <= settled) {

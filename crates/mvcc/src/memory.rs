@@ -219,7 +219,7 @@ pub struct TableMemory {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum MemoryClass {
     Header,
     Version,
 }
@@ -273,11 +273,11 @@ impl Account {
         let own = &self.stripes[stripe() % STRIPES].0;
         own[2].fetch_add(rows, Ordering::Relaxed);
         own[3].fetch_add(rows, Ordering::Relaxed);
-        self.charge(Kind::Version, bytes);
+        self.charge(MemoryClass::Version, bytes);
     }
 
     #[inline]
-    pub fn charge(&self, kind: Kind, bytes: i64) {
+    pub fn charge(&self, kind: MemoryClass, bytes: i64) {
         self.stripes[stripe() % STRIPES].0[kind as usize].fetch_add(bytes, Ordering::Relaxed);
         self.total.charge(bytes);
     }
@@ -286,22 +286,22 @@ impl Account {
     #[inline]
     pub fn made_version(&self, bytes: i64) {
         self.stripes[stripe() % STRIPES].0[3].fetch_add(1, Ordering::Relaxed);
-        self.charge(Kind::Version, bytes);
+        self.charge(MemoryClass::Version, bytes);
     }
 
     /// Counts a version of so many bytes that went.
     #[inline]
     pub fn gone_version(&self, bytes: i64) {
         self.stripes[stripe() % STRIPES].0[4].fetch_add(1, Ordering::Relaxed);
-        self.charge(Kind::Version, -bytes);
+        self.charge(MemoryClass::Version, -bytes);
     }
 
     pub fn used(&self) -> TableMemory {
         // Versions that went are read first, so that none is missing.
         let gone = self.sum(4);
         TableMemory {
-            headers: self.sum(Kind::Header as usize),
-            versions: self.sum(Kind::Version as usize),
+            headers: self.sum(MemoryClass::Header as usize),
+            versions: self.sum(MemoryClass::Version as usize),
             rows: self.rows(),
             version_count: self.versions_made().saturating_sub(gone),
         }

@@ -364,7 +364,7 @@ impl Store {
                     wake_all(wakes);
                     return LockResult::Gone;
                 }
-                let newly = !crate::locks::Kind::Row.covers(before, mode.bit());
+                let newly = !crate::locks::ConflictTable::Row.covers(before, mode.bit());
                 if newly {
                     txn.note_row_lock(table, row, before);
                 }
@@ -384,7 +384,7 @@ impl Store {
     ) -> LockResult {
         txn.check(&self.shared);
         let (held, wanted) = (txn.table_lock(table), mode.bit());
-        if crate::locks::Kind::Table.covers(held.modes, wanted) {
+        if crate::locks::ConflictTable::Table.covers(held.modes, wanted) {
             return LockResult::Granted { newly: false };
         }
         let waited = matches!(txn.waiting, Some(Waiting::Table(oid)) if oid == table);

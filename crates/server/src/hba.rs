@@ -24,7 +24,7 @@ pub enum Method {
 
 /// The connections that a rule is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ConnectionKind {
     Local,
     Host,
     HostSsl,
@@ -58,7 +58,7 @@ enum Addresses {
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rule {
-    kind: Kind,
+    kind: ConnectionKind,
     databases: Vec<Word>,
     users: Vec<Word>,
     addresses: Addresses,
@@ -130,7 +130,7 @@ fn shown(fields: &[Vec<Word>]) -> Result<LoginRule, String> {
     let word = |at: usize| fields.get(at).and_then(|field| field.first()).map(|word| word.text.clone());
     let words = |words: &[Word]| words.iter().map(|word| word.text.clone()).collect();
     let (address, netmask) = match rule.addresses {
-        _ if rule.kind == Kind::Local => (None, None),
+        _ if rule.kind == ConnectionKind::Local => (None, None),
         Addresses::Network(address, bits) => {
             let mask = match address {
                 IpAddr::V4(_) => Ipv4Addr::from_bits(prefix_mask(bits.into(), 32) as u32).to_string(),
@@ -167,9 +167,11 @@ fn refusal(what: &str, Applicant { peer, user, database }: Applicant<'_>) -> Err
 impl Rule {
     fn fits(&self, catalog: &Catalog, applicant: Applicant<'_>) -> bool {
         let address = match (applicant.peer, self.kind) {
-            (Peer::Unix, Kind::Local) => None,
-            (Peer::Tcp(address), Kind::Host | Kind::HostNoSsl) => Some(address.ip().to_canonical()),
-            (Peer::Tls(address, _), Kind::Host | Kind::HostSsl) => Some(address.ip().to_canonical()),
+            (Peer::Unix, ConnectionKind::Local) => None,
+            (Peer::Tcp(address), ConnectionKind::Host | ConnectionKind::HostNoSsl) => Some(address.ip().to_canonical()),
+            (Peer::Tls(address, _), ConnectionKind::Host | ConnectionKind::HostSsl) => {
+                Some(address.ip().to_canonical())
+            }
             _ => return false,
         };
         address.is_none_or(|address| self.addresses.contain(address))
@@ -262,17 +264,17 @@ fn rule(fields: &[Vec<Word>]) -> Result<Rule, String> {
     let mut fields = fields.iter();
     let mut next = |what: &str| fields.next().ok_or_else(|| format!("end of line before {what}"));
     let kind = match single(next("the type")?)? {
-        "local" => Kind::Local,
-        "host" | "hostnogssenc" => Kind::Host,
-        "hostssl" => Kind::HostSsl,
-        "hostnossl" => Kind::HostNoSsl,
-        "hostgssenc" => Kind::HostGss,
+        "local" => ConnectionKind::Local,
+        "host" | "hostnogssenc" => ConnectionKind::Host,
+        "hostssl" => ConnectionKind::HostSsl,
+        "hostnossl" => ConnectionKind::HostNoSsl,
+        "hostgssenc" => ConnectionKind::HostGss,
         other => return Err(format!("unknown type \"{other}\"")),
     };
     let databases = names(next("the database")?)?;
     let users = names(next("the role")?)?;
     let mut addresses = Addresses::All;
-    if kind != Kind::Local {
+    if kind != ConnectionKind::Local {
         let address = single(next("the address")?)?;
         addresses = match address {
             "all" => Addresses::All,

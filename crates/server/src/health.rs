@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use console::{Exposition, Kind, Source, State};
+use console::{Exposition, FamilyKind, ServerState, Source};
 use engine::{Progress, Shard};
 use engine_api::MemoryKind;
 use pgwire::Registry;
@@ -94,31 +94,31 @@ fn listen(server: console::Server, figures: Arc<Figures>) -> std::io::Result<()>
 }
 
 impl Source for Figures {
-    fn state(&self) -> State {
+    fn state(&self) -> ServerState {
         match (self.ending.load(Ordering::Acquire), self.running.get()) {
-            (true, _) => State::NotReady("ending".into()),
-            (false, None) => State::NotReady(starting::message(&self.progress).into()),
-            (false, Some(_)) => State::Ready,
+            (true, _) => ServerState::NotReady("ending".into()),
+            (false, None) => ServerState::NotReady(starting::message(&self.progress).into()),
+            (false, Some(_)) => ServerState::Ready,
         }
     }
 
     fn metrics(&self, out: &mut Exposition) {
-        let ready = u8::from(self.state() == State::Ready);
-        out.family("nyala_build_info", Kind::Gauge, "Always 1; the version is a label.");
+        let ready = u8::from(self.state() == ServerState::Ready);
+        out.family("nyala_build_info", FamilyKind::Gauge, "Always 1; the version is a label.");
         out.sample("nyala_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
-        out.single("nyala_ready", Kind::Gauge, "Whether statements are served.", ready);
+        out.single("nyala_ready", FamilyKind::Gauge, "Whether statements are served.", ready);
         let percent = if self.running.get().is_some() { 100 } else { self.progress.percent() };
-        out.single("nyala_startup_percent", Kind::Gauge, "How far the start is: image, log, indexes.", percent);
-        out.single("process_start_time_seconds", Kind::Gauge, "Start, in seconds since 1970.", self.started);
-        out.single("nyala_connections_max", Kind::Gauge, "Connections that may be open.", self.max_connections);
+        out.single("nyala_startup_percent", FamilyKind::Gauge, "How far the start is: image, log, indexes.", percent);
+        out.single("process_start_time_seconds", FamilyKind::Gauge, "Start, in seconds since 1970.", self.started);
+        out.single("nyala_connections_max", FamilyKind::Gauge, "Connections that may be open.", self.max_connections);
         console::expose_statements(out);
         let (held, longest) = watchdog::held();
         let help = "Turns of a core that lasted for 100 ms or more, while its other connections waited.";
-        out.single("nyala_core_holds_total", Kind::Counter, help, held);
-        out.single("nyala_core_hold_max_seconds", Kind::Gauge, "The longest of them.", longest);
+        out.single("nyala_core_holds_total", FamilyKind::Counter, help, held);
+        out.single("nyala_core_hold_max_seconds", FamilyKind::Gauge, "The longest of them.", longest);
         if let Some(running) = self.running.get() {
             let connections = running.registry.len();
-            out.single("nyala_connections", Kind::Gauge, "Connections open, logging in included.", connections);
+            out.single("nyala_connections", FamilyKind::Gauge, "Connections open, logging in included.", connections);
             shard(out, &running.shard);
             log(out, &running.shard, &running.data);
             checkpoints(out, &running.shard);
@@ -128,8 +128,8 @@ impl Source for Figures {
 
 fn shard(out: &mut Exposition, shard: &Shard) {
     let figures = shard.figures();
-    out.single("nyala_commits_total", Kind::Counter, "Commits that changed something.", figures.commits);
-    out.family("nyala_memory_bytes", Kind::Gauge, "Memory held, by kind.");
+    out.single("nyala_commits_total", FamilyKind::Counter, "Commits that changed something.", figures.commits);
+    out.family("nyala_memory_bytes", FamilyKind::Gauge, "Memory held, by kind.");
     let mut kinds = vec![
         ("row_headers", figures.header_bytes),
         ("row_versions", figures.version_bytes),
@@ -142,32 +142,37 @@ fn shard(out: &mut Exposition, shard: &Shard) {
         out.sample("nyala_memory_bytes", &[("kind", kind)], bytes);
     }
     let help = "Memory that may be used; growth is slowed down from nine tenths of it on.";
-    out.single("nyala_memory_limit_bytes", Kind::Gauge, help, figures.limit_bytes);
+    out.single("nyala_memory_limit_bytes", FamilyKind::Gauge, help, figures.limit_bytes);
     let help = "Calls that waited for memory, and that were refused it.";
-    out.family("nyala_memory_waits_total", Kind::Counter, help);
+    out.family("nyala_memory_waits_total", FamilyKind::Counter, help);
     out.sample("nyala_memory_waits_total", &[("end", "delayed")], figures.memory_delays);
     out.sample("nyala_memory_waits_total", &[("end", "refused")], figures.memory_refusals);
     out.single(
         "nyala_rows",
-        Kind::Gauge,
+        FamilyKind::Gauge,
         "Rows held, deleted ones that somebody may still see included.",
         figures.rows,
     );
     let help = "Rows with versions that wait to be freed.";
-    out.single("nyala_garbage_rows", Kind::Gauge, help, figures.garbage_rows);
-    out.single("nyala_views", Kind::Gauge, "Read views open.", figures.views);
-    out.single("nyala_lock_waits", Kind::Gauge, "Transactions that wait for another one's lock.", figures.lock_waits);
+    out.single("nyala_garbage_rows", FamilyKind::Gauge, help, figures.garbage_rows);
+    out.single("nyala_views", FamilyKind::Gauge, "Read views open.", figures.views);
+    out.single(
+        "nyala_lock_waits",
+        FamilyKind::Gauge,
+        "Transactions that wait for another one's lock.",
+        figures.lock_waits,
+    );
     if let Some(bytes) = resident_bytes() {
-        out.single("process_resident_memory_bytes", Kind::Gauge, "Resident memory of the process.", bytes);
+        out.single("process_resident_memory_bytes", FamilyKind::Gauge, "Resident memory of the process.", bytes);
     }
 }
 
 fn log(out: &mut Exposition, shard: &Shard, data: &Path) {
     let stats = shard.log_stats();
-    out.single("nyala_log_records_total", Kind::Counter, "Records appended to the log.", stats.records);
-    out.single("nyala_log_position_bytes", Kind::Counter, "End of the log.", stats.bytes);
+    out.single("nyala_log_records_total", FamilyKind::Counter, "Records appended to the log.", stats.records);
+    out.single("nyala_log_position_bytes", FamilyKind::Counter, "End of the log.", stats.bytes);
     let durable = shard.durable().current().0;
-    out.single("nyala_log_durable_bytes", Kind::Counter, "How far the log is durable.", durable);
+    out.single("nyala_log_durable_bytes", FamilyKind::Counter, "How far the log is durable.", durable);
     let classes = |first: f64| (0..redo::GROUP_BUCKETS - 1).map(move |i| first * f64::from(1u32 << i));
     out.histograms("nyala_log_group_records", "Records made durable together, by groups.");
     let sizes = classes(1.0).zip(stats.groups_by_records);
@@ -175,28 +180,33 @@ fn log(out: &mut Exposition, shard: &Shard, data: &Path) {
     out.histograms("nyala_log_sync_seconds", "Time to write a group and to make it durable.");
     let times = classes(64e-6).zip(stats.groups_by_time);
     out.histogram("nyala_log_sync_seconds", &[], times, stats.flush_nanos as f64 * 1e-9, stats.groups);
-    out.single("nyala_data_bytes", Kind::Gauge, "Size of the files in the data directory.", directory_bytes(data));
+    out.single(
+        "nyala_data_bytes",
+        FamilyKind::Gauge,
+        "Size of the files in the data directory.",
+        directory_bytes(data),
+    );
 }
 
 fn checkpoints(out: &mut Exposition, shard: &Shard) {
     let figures = shard.checkpoint_figures();
-    out.single("nyala_checkpoints_total", Kind::Counter, "Checkpoints made.", figures.made);
+    out.single("nyala_checkpoints_total", FamilyKind::Counter, "Checkpoints made.", figures.made);
     let help = "Checkpoints that failed or were given up.";
-    out.single("nyala_checkpoint_failures_total", Kind::Counter, help, figures.failed);
+    out.single("nyala_checkpoint_failures_total", FamilyKind::Counter, help, figures.failed);
     let seconds = figures.last_nanos as f64 * 1e-9;
     let help = "Time that the last checkpoint took; 0 before the first of this start.";
-    out.single("nyala_checkpoint_duration_seconds", Kind::Gauge, help, seconds);
+    out.single("nyala_checkpoint_duration_seconds", FamilyKind::Gauge, help, seconds);
     if let Some(last) = shard.last_checkpoint() {
         let number = last.checkpoint;
-        out.single("nyala_checkpoint_number", Kind::Gauge, "Number of the checkpoint that counts.", number);
-        out.single("nyala_checkpoint_bytes", Kind::Gauge, "Bytes of its image on disk.", last.bytes());
-        out.single("nyala_checkpoint_rows", Kind::Gauge, "Rows in its image.", last.rows());
+        out.single("nyala_checkpoint_number", FamilyKind::Gauge, "Number of the checkpoint that counts.", number);
+        out.single("nyala_checkpoint_bytes", FamilyKind::Gauge, "Bytes of its image on disk.", last.bytes());
+        out.single("nyala_checkpoint_rows", FamilyKind::Gauge, "Rows in its image.", last.rows());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
         let age = (now - last.made_at as f64 * 1e-6).max(0.0);
-        out.single("nyala_checkpoint_age_seconds", Kind::Gauge, "Time since it was begun.", age);
+        out.single("nyala_checkpoint_age_seconds", FamilyKind::Gauge, "Time since it was begun.", age);
         let behind = shard.log_stats().bytes.saturating_sub(last.upto);
         let help = "Log written since: what a start would replay.";
-        out.single("nyala_checkpoint_log_bytes", Kind::Gauge, help, behind);
+        out.single("nyala_checkpoint_log_bytes", FamilyKind::Gauge, help, behind);
     }
 }
 

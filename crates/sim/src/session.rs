@@ -114,7 +114,7 @@ enum Went {
     Wait(Wait),
 }
 
-enum State {
+enum ClientState {
     Idle,
     Running,
     Ending,
@@ -142,7 +142,7 @@ type Inserted = BTreeMap<Key, Option<Option<Row>>>;
 /// A session.
 pub struct Session {
     number: usize,
-    state: State,
+    state: ClientState,
     txn: Option<Box<dyn Txn>>,
     program: Option<Program>,
     phase: Phase,
@@ -172,7 +172,7 @@ impl Session {
     pub fn new(number: usize) -> Session {
         Session {
             number,
-            state: State::Idle,
+            state: ClientState::Idle,
             txn: None,
             program: None,
             phase: Phase::Begin,
@@ -196,24 +196,24 @@ impl Session {
 
     /// Whether it has nothing under way.
     pub fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle)
+        matches!(self.state, ClientState::Idle)
     }
 
     /// Steps that it makes when its turn comes.
     pub fn steps_at_once(&self) -> usize {
         let acts = self.program.as_ref().map_or(0, |program| program.acts.len());
-        if acts > 20 && matches!(self.state, State::Running) { 24 } else { 1 }
+        if acts > 20 && matches!(self.state, ClientState::Running) { 24 } else { 1 }
     }
 
     /// What it is at, for who asks why nothing goes on.
     pub fn describe(&self) -> String {
         let state = match &self.state {
-            State::Idle => "idle".to_string(),
-            State::Running => format!("running {:?}", self.program.as_ref().and_then(|p| p.acts.front())),
-            State::Ending => "ending".to_string(),
-            State::Finishing { .. } => "finishing".to_string(),
-            State::Replying { gate, .. } => format!("replying at {gate}"),
-            State::Deciding { name, .. } => format!("deciding {name}"),
+            ClientState::Idle => "idle".to_string(),
+            ClientState::Running => format!("running {:?}", self.program.as_ref().and_then(|p| p.acts.front())),
+            ClientState::Ending => "ending".to_string(),
+            ClientState::Finishing { .. } => "finishing".to_string(),
+            ClientState::Replying { gate, .. } => format!("replying at {gate}"),
+            ClientState::Deciding { name, .. } => format!("deciding {name}"),
         };
         format!("session {}: {state}, {}", self.number, if self.waiting.is_some() { "waits" } else { "goes on" })
     }
@@ -227,7 +227,7 @@ impl Session {
             && !wait.is_over()
         {
             // Timeouts and cancelled statements end some waits.
-            if common.random.below(400) == 0 && matches!(self.state, State::Running) {
+            if common.random.below(400) == 0 && matches!(self.state, ClientState::Running) {
                 self.txn_mut().cancel_wait();
                 common.trace.say(format_args!("s{} gives up its wait", self.number));
                 self.waiting = None;
@@ -236,27 +236,27 @@ impl Session {
             return Ok(());
         }
         self.waiting = None;
-        match std::mem::replace(&mut self.state, State::Idle) {
-            State::Idle => self.begin(common),
-            State::Running => {
-                self.state = State::Running;
+        match std::mem::replace(&mut self.state, ClientState::Idle) {
+            ClientState::Idle => self.begin(common),
+            ClientState::Running => {
+                self.state = ClientState::Running;
                 self.run(common)
             }
-            State::Ending => {
-                self.state = State::Ending;
+            ClientState::Ending => {
+                self.state = ClientState::Ending;
                 self.end(common)
             }
-            State::Finishing { gate, entry } => {
+            ClientState::Finishing { gate, entry } => {
                 if self.txn_mut().finish_some() {
                     self.txn = None;
-                    self.state = State::Replying { gate, entry, is_commit: true };
+                    self.state = ClientState::Replying { gate, entry, is_commit: true };
                 } else {
-                    self.state = State::Finishing { gate, entry };
+                    self.state = ClientState::Finishing { gate, entry };
                 }
                 Ok(())
             }
-            State::Replying { gate, entry, is_commit } => self.reply(gate, entry, is_commit, common),
-            State::Deciding { name, commits } => self.decide(name, commits, common),
+            ClientState::Replying { gate, entry, is_commit } => self.reply(gate, entry, is_commit, common),
+            ClientState::Deciding { name, commits } => self.decide(name, commits, common),
         }
     }
 
@@ -268,7 +268,7 @@ impl Session {
         let prepared: Vec<String> = common.model.prepared().into_iter().collect();
         if !prepared.is_empty() && (common.notes.is_draining || common.random.below(6) == 0) {
             let name = prepared[common.random.below(prepared.len() as u64) as usize].clone();
-            self.state = State::Deciding { name, commits: common.random.below(3) > 0 };
+            self.state = ClientState::Deciding { name, commits: common.random.below(3) > 0 };
             return Ok(());
         }
         if common.notes.is_draining {
@@ -290,14 +290,14 @@ impl Session {
         *self = Session { started: common.notes.step, ..Session::new(self.number) };
         self.txn = Some(common.shard.begin(options));
         self.program = Some(program);
-        self.state = State::Running;
+        self.state = ClientState::Running;
         Ok(())
     }
 
     fn run(&mut self, common: &mut Common<'_>) -> Result<(), String> {
         let program = self.program.as_mut().expect("a transaction is running");
         let Some(act) = program.acts.front().cloned() else {
-            self.state = State::Ending;
+            self.state = ClientState::Ending;
             return Ok(());
         };
         match self.act(&act, common) {
@@ -378,7 +378,7 @@ impl Session {
         self.txn = None;
         self.recorded = None;
         common.trace.say(format_args!("s{} rolls back", self.number));
-        self.state = State::Replying { gate, entry: None, is_commit: false };
+        self.state = ClientState::Replying { gate, entry: None, is_commit: false };
     }
 
     /// A row as it was written.
@@ -984,7 +984,7 @@ impl Session {
             })
         });
         common.trace.say(format_args!("s{} {end:?}: {outcome:?}", self.number));
-        self.state = State::Finishing { gate: outcome.gate, entry };
+        self.state = ClientState::Finishing { gate: outcome.gate, entry };
         Ok(())
     }
 
@@ -1029,7 +1029,7 @@ impl Session {
     ) -> Result<(), String> {
         let durable = common.shard.durable().current();
         if durable < gate {
-            self.state = State::Replying { gate, entry, is_commit };
+            self.state = ClientState::Replying { gate, entry, is_commit };
             return Ok(());
         }
         for number in &self.noted {
@@ -1062,7 +1062,7 @@ impl Session {
         match common.shard.finish_prepared(&name, commits) {
             Ok(Step::Wait(wait)) => {
                 self.waiting = Some(wait);
-                self.state = State::Deciding { name, commits };
+                self.state = ClientState::Deciding { name, commits };
             }
             Ok(Step::Ready((outcome, rest))) => {
                 drop(rest);
@@ -1076,7 +1076,7 @@ impl Session {
                     is_acknowledged: false,
                     recorded: None,
                 });
-                self.state = State::Replying { gate: outcome.gate, entry: Some(entry), is_commit: true };
+                self.state = ClientState::Replying { gate: outcome.gate, entry: Some(entry), is_commit: true };
             }
             Err(error) => {
                 let is_gone = error.code() == SqlState::UNDEFINED_OBJECT && !common.model.prepared().contains(&name);

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use base::Oid;
-use engine_api::{Catalog, CatalogObject, ConstraintKind, Expression, Place, TableDesc, TypeKind, oids};
+use engine_api::{Catalog, CatalogObject, ConstraintKind, Expression, ExpressionPlace, TableDesc, TypeKind, oids};
 
 use crate::bind::BindContext;
 use crate::bind::stored;
@@ -141,7 +141,7 @@ fn under<T>(
 fn meaning(
     catalog: &Arc<Catalog>,
     object: &CatalogObject,
-    place: Place,
+    place: ExpressionPlace,
     text: &Expression,
 ) -> Result<Expression, String> {
     let (own, database) = (schema_of(object), database_of(catalog, object));
@@ -172,7 +172,7 @@ fn meaning(
 }
 
 /// An expression as reports name it.
-fn described(catalog: &Catalog, object: &CatalogObject, place: Place) -> String {
+fn described(catalog: &Catalog, object: &CatalogObject, place: ExpressionPlace) -> String {
     let name = qualified(catalog, schema_of(object), object.name());
     let column = |number: i16| match object {
         CatalogObject::Table(table) => table.columns.get(number as usize - 1).map_or("?", |c| &c.name),
@@ -191,12 +191,12 @@ fn described(catalog: &Catalog, object: &CatalogObject, place: Place) -> String 
         _ => "?",
     };
     match place {
-        Place::Default(number) => format!("default of {name}.{}", quote_name(column(number))),
-        Place::Generated(number) => format!("generated column {name}.{}", quote_name(column(number))),
-        Place::Check(oid) => format!("check {} of {name}", quote_name(constraint(oid))),
-        Place::Key(_) => format!("expression of index {name}"),
-        Place::Predicate => format!("condition of index {name}"),
-        Place::OfDomain => format!("default of domain {name}"),
-        Place::Query => format!("query of view {name}"),
+        ExpressionPlace::Default(number) => format!("default of {name}.{}", quote_name(column(number))),
+        ExpressionPlace::Generated(number) => format!("generated column {name}.{}", quote_name(column(number))),
+        ExpressionPlace::Check(oid) => format!("check {} of {name}", quote_name(constraint(oid))),
+        ExpressionPlace::Key(_) => format!("expression of index {name}"),
+        ExpressionPlace::Predicate => format!("condition of index {name}"),
+        ExpressionPlace::OfDomain => format!("default of domain {name}"),
+        ExpressionPlace::Query => format!("query of view {name}"),
     }
 }

@@ -39,7 +39,7 @@ fn row(random: &mut Random) -> String {
 const WORDS: [&str; 8] = ["", "a", "ab", "B", "lorem", "ipsum", "é", "a b"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ExpressionKind {
     Int,
     Numeric,
     Text,
@@ -50,7 +50,8 @@ enum Kind {
 /// A column of each kind.
 const COLUMN_OF: [&str; 5] = ["j", "n", "x", "b", "d"];
 
-const KINDS: [Kind; 5] = [Kind::Int, Kind::Numeric, Kind::Text, Kind::Bool, Kind::Date];
+const KINDS: [ExpressionKind; 5] =
+    [ExpressionKind::Int, ExpressionKind::Numeric, ExpressionKind::Text, ExpressionKind::Bool, ExpressionKind::Date];
 
 /// A query over the tables of [`tables`].
 pub fn query(random: &mut Random) -> String {
@@ -156,19 +157,23 @@ impl Writer<'_> {
     fn aggregate(&mut self) -> String {
         let filter = if self.below(5) == 0 { format!(" FILTER (WHERE {})", self.boolean(1)) } else { String::new() };
         let call = match self.below(12) {
-            7 => format!("sum(DISTINCT {})", self.column(Kind::Int)),
-            8 => format!("array_agg({0} ORDER BY {0} DESC)", self.column(Kind::Int)),
-            9 => format!("percentile_disc(0.{}) WITHIN GROUP (ORDER BY {})", self.below(10), self.column(Kind::Int)),
-            10 => format!("mode() WITHIN GROUP (ORDER BY {})", self.column(Kind::Date)),
-            11 => format!("rank({}) WITHIN GROUP (ORDER BY {})", self.below(20), self.column(Kind::Int)),
+            7 => format!("sum(DISTINCT {})", self.column(ExpressionKind::Int)),
+            8 => format!("array_agg({0} ORDER BY {0} DESC)", self.column(ExpressionKind::Int)),
+            9 => format!(
+                "percentile_disc(0.{}) WITHIN GROUP (ORDER BY {})",
+                self.below(10),
+                self.column(ExpressionKind::Int)
+            ),
+            10 => format!("mode() WITHIN GROUP (ORDER BY {})", self.column(ExpressionKind::Date)),
+            11 => format!("rank({}) WITHIN GROUP (ORDER BY {})", self.below(20), self.column(ExpressionKind::Int)),
             0 => self.count(),
-            1 => format!("sum({})", self.of(Kind::Int, 1)),
-            2 => format!("avg({})", self.of(Kind::Numeric, 1)),
-            3 => format!("min({})", self.of(Kind::Text, 1)),
-            4 => format!("max({})", self.of(Kind::Date, 1)),
+            1 => format!("sum({})", self.of(ExpressionKind::Int, 1)),
+            2 => format!("avg({})", self.of(ExpressionKind::Numeric, 1)),
+            3 => format!("min({})", self.of(ExpressionKind::Text, 1)),
+            4 => format!("max({})", self.of(ExpressionKind::Date, 1)),
             5 => format!("bool_or({})", self.boolean(1)),
             _ => {
-                let text = self.column(Kind::Text);
+                let text = self.column(ExpressionKind::Text);
                 format!("string_agg({text}, ',' ORDER BY {text})")
             }
         };
@@ -185,43 +190,43 @@ impl Writer<'_> {
         self.column(kind)
     }
 
-    fn column(&mut self, kind: Kind) -> String {
+    fn column(&mut self, kind: ExpressionKind) -> String {
         let alias = self.below(self.scope.len() as u64) as usize;
         let name = match kind {
-            Kind::Int => self.pick(&["i", "j"]),
-            Kind::Numeric => "n",
-            Kind::Text => "x",
-            Kind::Bool => "b",
-            Kind::Date => "d",
+            ExpressionKind::Int => self.pick(&["i", "j"]),
+            ExpressionKind::Numeric => "n",
+            ExpressionKind::Text => "x",
+            ExpressionKind::Bool => "b",
+            ExpressionKind::Date => "d",
         };
         format!("{}.{name}", self.scope[alias])
     }
 
-    fn literal(&mut self, kind: Kind) -> String {
+    fn literal(&mut self, kind: ExpressionKind) -> String {
         match kind {
             _ if self.below(12) == 0 => {
                 let name = ["int", "numeric", "text", "boolean", "date"][kind as usize];
                 format!("NULL::{name}")
             }
-            Kind::Int => self.below(20).to_string(),
-            Kind::Numeric => format!("{}.{}", self.below(20), self.below(100)),
-            Kind::Text => format!("'{}'", self.pick(&WORDS)),
-            Kind::Bool => (self.below(2) == 0).to_string(),
-            Kind::Date => format!("date '2024-01-{:02}'", 1 + self.below(28)),
+            ExpressionKind::Int => self.below(20).to_string(),
+            ExpressionKind::Numeric => format!("{}.{}", self.below(20), self.below(100)),
+            ExpressionKind::Text => format!("'{}'", self.pick(&WORDS)),
+            ExpressionKind::Bool => (self.below(2) == 0).to_string(),
+            ExpressionKind::Date => format!("date '2024-01-{:02}'", 1 + self.below(28)),
         }
     }
 
-    fn of(&mut self, kind: Kind, depth: u32) -> String {
-        if kind == Kind::Bool {
+    fn of(&mut self, kind: ExpressionKind, depth: u32) -> String {
+        if kind == ExpressionKind::Bool {
             return self.boolean(depth);
         }
         if depth == 0 || self.below(3) == 0 {
             return if self.below(4) == 0 { self.literal(kind) } else { self.column(kind) };
         }
         match self.below(9) {
-            8 if kind != Kind::Bool => {
+            8 if kind != ExpressionKind::Bool => {
                 let (table, column) = (self.pick(&TABLES), COLUMN_OF[kind as usize]);
-                let (name, outer) = (self.pick(&["min", "max"]), self.column(Kind::Int));
+                let (name, outer) = (self.pick(&["min", "max"]), self.column(ExpressionKind::Int));
                 format!("(SELECT {name}(q.{column}) FROM {table} AS q WHERE q.i = {outer})")
             }
             0 => format!("coalesce({}, {})", self.of(kind, depth - 1), self.of(kind, depth - 1)),
@@ -237,38 +242,38 @@ impl Writer<'_> {
         }
     }
 
-    fn operation(&mut self, kind: Kind, depth: u32) -> String {
+    fn operation(&mut self, kind: ExpressionKind, depth: u32) -> String {
         let inner = self.of(kind, depth - 1);
         match kind {
-            Kind::Int => match self.below(6) {
+            ExpressionKind::Int => match self.below(6) {
                 0 => format!("({inner} + {})", self.of(kind, depth - 1)),
                 1 => format!("({inner} - {})", self.of(kind, depth - 1)),
                 2 => format!("({inner} * {})", self.below(9)),
                 3 => format!("({inner} / {})", 1 + self.below(9)),
                 4 => format!("({inner} % {})", 1 + self.below(9)),
-                _ => format!("length({})", self.of(Kind::Text, depth - 1)),
+                _ => format!("length({})", self.of(ExpressionKind::Text, depth - 1)),
             },
-            Kind::Numeric => match self.below(5) {
-                0 => format!("({inner} + {})", self.of(Kind::Int, depth - 1)),
-                1 => format!("({inner} * {})", self.literal(Kind::Numeric)),
+            ExpressionKind::Numeric => match self.below(5) {
+                0 => format!("({inner} + {})", self.of(ExpressionKind::Int, depth - 1)),
+                1 => format!("({inner} * {})", self.literal(ExpressionKind::Numeric)),
                 2 => format!("({inner} / {}.5)", 1 + self.below(9)),
                 3 => format!("round({inner}, {})", self.below(3)),
                 _ => format!("abs({inner} - 5)"),
             },
-            Kind::Text => match self.below(5) {
+            ExpressionKind::Text => match self.below(5) {
                 0 => format!("({inner} || {})", self.of(kind, depth - 1)),
                 1 => format!("upper({inner})"),
                 2 => format!("substr({inner}, {}, {})", 1 + self.below(3), self.below(4)),
-                3 => format!("({inner} || {})", self.of(Kind::Int, depth - 1)),
-                _ => format!("({})::text", self.of(Kind::Numeric, depth - 1)),
+                3 => format!("({inner} || {})", self.of(ExpressionKind::Int, depth - 1)),
+                _ => format!("({})::text", self.of(ExpressionKind::Numeric, depth - 1)),
             },
-            Kind::Date | Kind::Bool => format!("({inner} + {})", self.below(30)),
+            ExpressionKind::Date | ExpressionKind::Bool => format!("({inner} + {})", self.below(30)),
         }
     }
 
     fn boolean(&mut self, depth: u32) -> String {
         if depth == 0 {
-            return self.column(Kind::Bool);
+            return self.column(ExpressionKind::Bool);
         }
         let kind = KINDS[self.below(KINDS.len() as u64) as usize];
         let (left, table) = (self.of(kind, depth - 1), self.pick(&TABLES));
@@ -279,11 +284,15 @@ impl Writer<'_> {
             3 => format!("({left} IS {}NULL)", self.pick(&["", "NOT "])),
             4 => format!("({left} IN ({}, {}))", self.literal(kind), self.literal(kind)),
             5 => format!("({left} BETWEEN {} AND {})", self.literal(kind), self.of(kind, depth - 1)),
-            6 => format!("({} LIKE '{}')", self.of(Kind::Text, depth - 1), self.pick(&["a%", "%m", "_", "%", "%o_e%"])),
-            7 => format!("EXISTS (SELECT 1 FROM {table} AS e WHERE e.i = {})", self.of(Kind::Int, depth - 1)),
+            6 => format!(
+                "({} LIKE '{}')",
+                self.of(ExpressionKind::Text, depth - 1),
+                self.pick(&["a%", "%m", "_", "%", "%o_e%"])
+            ),
+            7 => format!("EXISTS (SELECT 1 FROM {table} AS e WHERE e.i = {})", self.of(ExpressionKind::Int, depth - 1)),
             8 => format!(
                 "({} {}IN (SELECT e.j FROM {table} AS e WHERE e.b))",
-                self.column(Kind::Int),
+                self.column(ExpressionKind::Int),
                 self.pick(&["", "NOT "])
             ),
             9 => self.decided(),
@@ -301,7 +310,7 @@ impl Writer<'_> {
         let fails =
             ["false", "1 = 2", "NOT true", "1 IS NULL", "1 IN (2, 3)", "true IS UNKNOWN", "2 NOT BETWEEN 1 AND 3"];
         let fails = self.pick(&fails);
-        let column = self.column(Kind::Int);
+        let column = self.column(ExpressionKind::Int);
         let fault = format!("1 / ({column} - {column}) = 1");
         match self.below(4) {
             0 => format!("({fault} OR {holds})"),

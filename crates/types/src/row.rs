@@ -31,7 +31,7 @@ pub struct ColumnType {
 
 /// How a column's bytes are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FieldEncoding {
     Bool,
     Int2,
     Int4,
@@ -61,73 +61,79 @@ enum Kind {
     Record,
 }
 
-impl Kind {
-    fn of(ty: Oid) -> Kind {
+impl FieldEncoding {
+    fn of(ty: Oid) -> FieldEncoding {
         match ty {
-            oid::BOOL => Kind::Bool,
-            oid::INT2 => Kind::Int2,
-            oid::INT4 => Kind::Int4,
-            oid::INT8 => Kind::Int8,
-            ty if oid::is_oid_like(ty) => Kind::Oid,
-            oid::FLOAT4 => Kind::Float4,
-            oid::FLOAT8 => Kind::Float8,
-            oid::DATE => Kind::Date,
-            oid::TIME => Kind::Time,
-            oid::TIMETZ => Kind::TimeTz,
-            oid::TIMESTAMP => Kind::Timestamp,
-            oid::TIMESTAMPTZ => Kind::TimestampTz,
-            oid::INTERVAL => Kind::Interval,
-            oid::UUID => Kind::Uuid,
-            oid::INET => Kind::Inet,
-            oid::CIDR => Kind::Cidr,
-            oid::MACADDR => Kind::Mac,
-            oid::MACADDR8 => Kind::Mac8,
-            oid::BIT | oid::VARBIT => Kind::Bits,
-            oid::BYTEA => Kind::Bytea,
-            oid::NUMERIC => Kind::Numeric,
-            oid::RECORD => Kind::Record,
-            oid::TID | oid::XID8 => Kind::Counted,
-            ty if oid::element_of(ty).is_some() => Kind::Array,
-            ty if ty.0 >= user::FIRST_OID => Kind::of_user_type(ty),
-            _ => Kind::Text,
+            oid::BOOL => FieldEncoding::Bool,
+            oid::INT2 => FieldEncoding::Int2,
+            oid::INT4 => FieldEncoding::Int4,
+            oid::INT8 => FieldEncoding::Int8,
+            ty if oid::is_oid_like(ty) => FieldEncoding::Oid,
+            oid::FLOAT4 => FieldEncoding::Float4,
+            oid::FLOAT8 => FieldEncoding::Float8,
+            oid::DATE => FieldEncoding::Date,
+            oid::TIME => FieldEncoding::Time,
+            oid::TIMETZ => FieldEncoding::TimeTz,
+            oid::TIMESTAMP => FieldEncoding::Timestamp,
+            oid::TIMESTAMPTZ => FieldEncoding::TimestampTz,
+            oid::INTERVAL => FieldEncoding::Interval,
+            oid::UUID => FieldEncoding::Uuid,
+            oid::INET => FieldEncoding::Inet,
+            oid::CIDR => FieldEncoding::Cidr,
+            oid::MACADDR => FieldEncoding::Mac,
+            oid::MACADDR8 => FieldEncoding::Mac8,
+            oid::BIT | oid::VARBIT => FieldEncoding::Bits,
+            oid::BYTEA => FieldEncoding::Bytea,
+            oid::NUMERIC => FieldEncoding::Numeric,
+            oid::RECORD => FieldEncoding::Record,
+            oid::TID | oid::XID8 => FieldEncoding::Counted,
+            ty if oid::element_of(ty).is_some() => FieldEncoding::Array,
+            ty if ty.0 >= user::FIRST_OID => FieldEncoding::of_user_type(ty),
+            _ => FieldEncoding::Text,
         }
     }
 
     /// Of an enum, or what is under a domain.
-    fn of_user_type(ty: Oid) -> Kind {
+    fn of_user_type(ty: Oid) -> FieldEncoding {
         match user::base_type(ty, -1).0 {
-            base if base != ty => Kind::of(base),
-            ty if user::is_enum(ty) => Kind::Enum,
-            _ => Kind::Text,
+            base if base != ty => FieldEncoding::of(base),
+            ty if user::is_enum(ty) => FieldEncoding::Enum,
+            _ => FieldEncoding::Text,
         }
     }
 
     /// Bytes of a value; `None` if they vary.
     fn size(self) -> Option<usize> {
         Some(match self {
-            Kind::Bool => 1,
-            Kind::Int2 => 2,
-            Kind::Int4 | Kind::Oid | Kind::Float4 | Kind::Date => 4,
-            Kind::Mac => 6,
-            Kind::Int8 | Kind::Float8 | Kind::Time | Kind::Timestamp | Kind::TimestampTz | Kind::Enum | Kind::Mac8 => 8,
-            Kind::TimeTz => 12,
-            Kind::Interval | Kind::Uuid => 16,
-            Kind::Text
-            | Kind::Bytea
-            | Kind::Numeric
-            | Kind::Array
-            | Kind::Inet
-            | Kind::Cidr
-            | Kind::Bits
-            | Kind::Counted
-            | Kind::Record => return None,
+            FieldEncoding::Bool => 1,
+            FieldEncoding::Int2 => 2,
+            FieldEncoding::Int4 | FieldEncoding::Oid | FieldEncoding::Float4 | FieldEncoding::Date => 4,
+            FieldEncoding::Mac => 6,
+            FieldEncoding::Int8
+            | FieldEncoding::Float8
+            | FieldEncoding::Time
+            | FieldEncoding::Timestamp
+            | FieldEncoding::TimestampTz
+            | FieldEncoding::Enum
+            | FieldEncoding::Mac8 => 8,
+            FieldEncoding::TimeTz => 12,
+            FieldEncoding::Interval | FieldEncoding::Uuid => 16,
+            FieldEncoding::Text
+            | FieldEncoding::Bytea
+            | FieldEncoding::Numeric
+            | FieldEncoding::Array
+            | FieldEncoding::Inet
+            | FieldEncoding::Cidr
+            | FieldEncoding::Bits
+            | FieldEncoding::Counted
+            | FieldEncoding::Record => return None,
         })
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Field {
-    kind: Kind,
+    kind: FieldEncoding,
     /// Offset among the fixed columns, or ordinal among the others.
     place: u32,
 }
@@ -148,7 +154,7 @@ impl RowLayout {
         let fields = columns
             .iter()
             .map(|column| {
-                let kind = Kind::of(column.oid);
+                let kind = FieldEncoding::of(column.oid);
                 let counter = if kind.size().is_some() { &mut fixed_len } else { &mut var_count };
                 let place = *counter as u32;
                 *counter += kind.size().unwrap_or(1);
@@ -193,8 +199,8 @@ impl RowLayout {
         }
         for (at, field) in self.fields.iter().enumerate() {
             match (field.kind, value(at)) {
-                (Kind::Int8, Datum::Int8(v)) => out.extend_from_slice(&v.to_le_bytes()),
-                (Kind::Int4, Datum::Int4(v)) => out.extend_from_slice(&v.to_le_bytes()),
+                (FieldEncoding::Int8, Datum::Int8(v)) => out.extend_from_slice(&v.to_le_bytes()),
+                (FieldEncoding::Int4, Datum::Int4(v)) => out.extend_from_slice(&v.to_le_bytes()),
                 (kind, value) if kind.size().is_some() => write_fixed(kind, value, out)?,
                 _ => {}
             }
@@ -356,36 +362,38 @@ impl RowLayout {
     }
 }
 
-fn mismatch(kind: Kind, value: &Datum) -> Error {
+fn mismatch(kind: FieldEncoding, value: &Datum) -> Error {
     Error::internal(format!("a value {value:?} for a column of kind {kind:?}"))
 }
 
-fn write_fixed(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+fn write_fixed(kind: FieldEncoding, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     match (kind, value) {
         (kind, Datum::Null) => out.resize(out.len() + kind.size().unwrap_or(0), 0),
-        (Kind::Bool, Datum::Bool(v)) => out.push(*v as u8),
-        (Kind::Int2, Datum::Int2(v)) => out.extend_from_slice(&v.to_le_bytes()),
-        (Kind::Int4, Datum::Int4(v)) | (Kind::Date, Datum::Date(v)) => out.extend_from_slice(&v.to_le_bytes()),
-        (Kind::Int8, Datum::Int8(v))
-        | (Kind::Time, Datum::Time(v))
-        | (Kind::Timestamp, Datum::Timestamp(v))
-        | (Kind::TimestampTz, Datum::TimestampTz(v)) => out.extend_from_slice(&v.to_le_bytes()),
-        (Kind::Oid, Datum::Oid(v)) => out.extend_from_slice(&v.to_le_bytes()),
-        (Kind::Float4, Datum::Float4(v)) => out.extend_from_slice(&v.to_le_bytes()),
-        (Kind::Float8, Datum::Float8(v)) => out.extend_from_slice(&v.to_le_bytes()),
-        (Kind::TimeTz, Datum::TimeTz(v, west)) => {
+        (FieldEncoding::Bool, Datum::Bool(v)) => out.push(*v as u8),
+        (FieldEncoding::Int2, Datum::Int2(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (FieldEncoding::Int4, Datum::Int4(v)) | (FieldEncoding::Date, Datum::Date(v)) => {
+            out.extend_from_slice(&v.to_le_bytes())
+        }
+        (FieldEncoding::Int8, Datum::Int8(v))
+        | (FieldEncoding::Time, Datum::Time(v))
+        | (FieldEncoding::Timestamp, Datum::Timestamp(v))
+        | (FieldEncoding::TimestampTz, Datum::TimestampTz(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (FieldEncoding::Oid, Datum::Oid(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (FieldEncoding::Float4, Datum::Float4(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (FieldEncoding::Float8, Datum::Float8(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (FieldEncoding::TimeTz, Datum::TimeTz(v, west)) => {
             out.extend_from_slice(&v.to_le_bytes());
             out.extend_from_slice(&west.to_le_bytes());
         }
-        (Kind::Interval, Datum::Interval(v)) => {
+        (FieldEncoding::Interval, Datum::Interval(v)) => {
             out.extend_from_slice(&v.micros.to_le_bytes());
             out.extend_from_slice(&v.days.to_le_bytes());
             out.extend_from_slice(&v.months.to_le_bytes());
         }
-        (Kind::Uuid, Datum::Uuid(v)) => out.extend_from_slice(v),
-        (Kind::Mac, Datum::Mac(v)) => out.extend_from_slice(v),
-        (Kind::Mac8, Datum::Mac8(v)) => out.extend_from_slice(v),
-        (Kind::Enum, Datum::Enum(ty, order)) => {
+        (FieldEncoding::Uuid, Datum::Uuid(v)) => out.extend_from_slice(v),
+        (FieldEncoding::Mac, Datum::Mac(v)) => out.extend_from_slice(v),
+        (FieldEncoding::Mac8, Datum::Mac8(v)) => out.extend_from_slice(v),
+        (FieldEncoding::Enum, Datum::Enum(ty, order)) => {
             out.extend_from_slice(&ty.0.to_le_bytes());
             out.extend_from_slice(&order.to_le_bytes());
         }
@@ -394,21 +402,21 @@ fn write_fixed(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-fn write_var(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+fn write_var(kind: FieldEncoding, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     match (kind, value) {
         (_, Datum::Null) => {}
-        (Kind::Text, Datum::Text(v)) => {
+        (FieldEncoding::Text, Datum::Text(v)) => {
             out.make_room(v.len())?;
             work::append(out, v.as_bytes());
         }
-        (Kind::Inet | Kind::Cidr, Datum::Inet(v)) => v.encode(out),
-        (Kind::Bytea, Datum::Bytea(v)) | (Kind::Bits, Datum::Bits(v)) => {
+        (FieldEncoding::Inet | FieldEncoding::Cidr, Datum::Inet(v)) => v.encode(out),
+        (FieldEncoding::Bytea, Datum::Bytea(v)) | (FieldEncoding::Bits, Datum::Bits(v)) => {
             out.make_room(v.len())?;
             work::append(out, v);
         }
-        (Kind::Numeric, Datum::Numeric(v)) => v.encode(out),
-        (Kind::Counted, Datum::Int8(v)) => out.extend_from_slice(&v.to_le_bytes()),
-        (Kind::Array, Datum::Array(v)) => encode_array(v, out)?,
+        (FieldEncoding::Numeric, Datum::Numeric(v)) => v.encode(out),
+        (FieldEncoding::Counted, Datum::Int8(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (FieldEncoding::Array, Datum::Array(v)) => encode_array(v, out)?,
         (kind, value) => return Err(mismatch(kind, value)),
     }
     Ok(())
@@ -438,7 +446,7 @@ fn try_decode_array(bytes: &[u8]) -> Option<Array> {
     let word = |at: usize| bytes.get(at..at + 4).map(|b| [b[0], b[1], b[2], b[3]]);
     let element = Oid(u32::from_le_bytes(word(0)?));
     // Arrays do not nest; bytes that say so would nest decoding as deep as they like.
-    if Kind::of(element) == Kind::Array {
+    if FieldEncoding::of(element) == FieldEncoding::Array {
         return None;
     }
     let count = *bytes.get(4)? as usize;
@@ -568,7 +576,7 @@ impl<'a> RowRef<'a> {
     #[inline]
     pub fn text_bytes(&self, i: usize) -> Option<&'a [u8]> {
         let Field { kind, place } = *self.layout.fields.get(i)?;
-        if kind != Kind::Text || self.is_null(i) {
+        if kind != FieldEncoding::Text || self.is_null(i) {
             return None;
         }
         self.var(place as usize)
@@ -578,52 +586,58 @@ impl<'a> RowRef<'a> {
     fn value(&self, i: usize) -> Option<DatumRef<'a>> {
         let Field { kind, place } = *self.layout.fields.get(i)?;
         Some(match kind {
-            Kind::Int4 => DatumRef::Int4(i32::from_le_bytes(*self.fixed(place)?)),
+            FieldEncoding::Int4 => DatumRef::Int4(i32::from_le_bytes(*self.fixed(place)?)),
             // The engine stores only what was UTF-8; bytes that are not read as NULL.
-            Kind::Text => DatumRef::Text(std::str::from_utf8(self.var(place as usize)?).ok()?),
-            Kind::Numeric => DatumRef::Numeric(NumericRef::from_bytes(self.var(place as usize)?)),
-            Kind::Timestamp => DatumRef::Timestamp(i64::from_le_bytes(*self.fixed(place)?)),
+            FieldEncoding::Text => DatumRef::Text(std::str::from_utf8(self.var(place as usize)?).ok()?),
+            FieldEncoding::Numeric => DatumRef::Numeric(NumericRef::from_bytes(self.var(place as usize)?)),
+            FieldEncoding::Timestamp => DatumRef::Timestamp(i64::from_le_bytes(*self.fixed(place)?)),
             _ => return self.less_usual(kind, place),
         })
     }
 
     /// [`RowRef::value`] of the other kinds, out of the way of these.
-    fn less_usual(&self, kind: Kind, place: u32) -> Option<DatumRef<'a>> {
+    fn less_usual(&self, kind: FieldEncoding, place: u32) -> Option<DatumRef<'a>> {
         let int4 = || self.fixed::<4>(place).map(|b| i32::from_le_bytes(*b));
         let int8 = || self.fixed::<8>(place).map(|b| i64::from_le_bytes(*b));
         Some(match kind {
-            Kind::Int8 => DatumRef::Int8(int8()?),
-            Kind::Bool => DatumRef::Bool(self.fixed::<1>(place)?[0] != 0),
-            Kind::Int2 => DatumRef::Int2(i16::from_le_bytes(*self.fixed::<2>(place)?)),
-            Kind::Oid => DatumRef::Oid(int4()? as u32),
-            Kind::Float4 => DatumRef::Float4(f32::from_le_bytes(*self.fixed::<4>(place)?)),
-            Kind::Float8 => DatumRef::Float8(f64::from_le_bytes(*self.fixed::<8>(place)?)),
-            Kind::Date => DatumRef::Date(int4()?),
-            Kind::Time => DatumRef::Time(int8()?),
-            Kind::TimestampTz => DatumRef::TimestampTz(int8()?),
-            Kind::TimeTz => {
+            FieldEncoding::Int8 => DatumRef::Int8(int8()?),
+            FieldEncoding::Bool => DatumRef::Bool(self.fixed::<1>(place)?[0] != 0),
+            FieldEncoding::Int2 => DatumRef::Int2(i16::from_le_bytes(*self.fixed::<2>(place)?)),
+            FieldEncoding::Oid => DatumRef::Oid(int4()? as u32),
+            FieldEncoding::Float4 => DatumRef::Float4(f32::from_le_bytes(*self.fixed::<4>(place)?)),
+            FieldEncoding::Float8 => DatumRef::Float8(f64::from_le_bytes(*self.fixed::<8>(place)?)),
+            FieldEncoding::Date => DatumRef::Date(int4()?),
+            FieldEncoding::Time => DatumRef::Time(int8()?),
+            FieldEncoding::TimestampTz => DatumRef::TimestampTz(int8()?),
+            FieldEncoding::TimeTz => {
                 let west = i32::from_le_bytes(*self.fixed::<4>(place + 8)?);
                 DatumRef::TimeTz(int8()?, west)
             }
-            Kind::Interval => DatumRef::Interval(Interval {
+            FieldEncoding::Interval => DatumRef::Interval(Interval {
                 micros: int8()?,
                 days: i32::from_le_bytes(*self.fixed::<4>(place + 8)?),
                 months: i32::from_le_bytes(*self.fixed::<4>(place + 12)?),
             }),
-            Kind::Uuid => DatumRef::Uuid(self.fixed::<16>(place)?),
-            Kind::Mac => DatumRef::Mac(*self.fixed(place)?),
-            Kind::Mac8 => DatumRef::Mac8(*self.fixed(place)?),
-            Kind::Inet | Kind::Cidr => DatumRef::Inet(Inet::decode(self.var(place as usize)?, kind == Kind::Cidr)?),
-            Kind::Bits => DatumRef::Bits(self.var(place as usize)?),
-            Kind::Enum => {
+            FieldEncoding::Uuid => DatumRef::Uuid(self.fixed::<16>(place)?),
+            FieldEncoding::Mac => DatumRef::Mac(*self.fixed(place)?),
+            FieldEncoding::Mac8 => DatumRef::Mac8(*self.fixed(place)?),
+            FieldEncoding::Inet | FieldEncoding::Cidr => {
+                DatumRef::Inet(Inet::decode(self.var(place as usize)?, kind == FieldEncoding::Cidr)?)
+            }
+            FieldEncoding::Bits => DatumRef::Bits(self.var(place as usize)?),
+            FieldEncoding::Enum => {
                 let order = f32::from_le_bytes(*self.fixed::<4>(place + 4)?);
                 DatumRef::Enum(Oid(int4()? as u32), order)
             }
-            Kind::Bytea => DatumRef::Bytea(self.var(place as usize)?),
-            Kind::Counted => DatumRef::Int8(i64::from_le_bytes(self.var(place as usize)?.try_into().ok()?)),
-            Kind::Array => DatumRef::Array(ArrayRef::Bytes(self.var(place as usize)?)),
+            FieldEncoding::Bytea => DatumRef::Bytea(self.var(place as usize)?),
+            FieldEncoding::Counted => DatumRef::Int8(i64::from_le_bytes(self.var(place as usize)?.try_into().ok()?)),
+            FieldEncoding::Array => DatumRef::Array(ArrayRef::Bytes(self.var(place as usize)?)),
             // The others are read before it comes to this.
-            Kind::Int4 | Kind::Text | Kind::Numeric | Kind::Timestamp | Kind::Record => return None,
+            FieldEncoding::Int4
+            | FieldEncoding::Text
+            | FieldEncoding::Numeric
+            | FieldEncoding::Timestamp
+            | FieldEncoding::Record => return None,
         })
     }
 
@@ -632,10 +646,10 @@ impl<'a> RowRef<'a> {
     pub fn get_owned(&self, i: usize) -> Datum {
         // Most columns are of these kinds: without the form between.
         match self.layout.fields.get(i) {
-            Some(&Field { kind: Kind::Int4, place }) if !self.is_null(i) => {
+            Some(&Field { kind: FieldEncoding::Int4, place }) if !self.is_null(i) => {
                 self.fixed(place).map_or(Datum::Null, |bytes| Datum::Int4(i32::from_le_bytes(*bytes)))
             }
-            Some(&Field { kind: Kind::Int8, place }) if !self.is_null(i) => {
+            Some(&Field { kind: FieldEncoding::Int8, place }) if !self.is_null(i) => {
                 self.fixed(place).map_or(Datum::Null, |bytes| Datum::Int8(i64::from_le_bytes(*bytes)))
             }
             _ => self.get_any(i),

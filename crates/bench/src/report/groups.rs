@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::result::{Kind, Point, RunFile, Second};
+use crate::result::{KindResult, Point, RunFile, Second};
 use crate::spread::Spread;
 
 /// Options that do not change what is measured, only how long, how often and with which random values.
@@ -47,7 +47,7 @@ impl Sample {
     }
 
     /// By kind of transaction, of the measurement in the middle.
-    pub fn kinds(&self) -> &[Kind] {
+    pub fn kinds(&self) -> &[KindResult] {
         self.middle().map_or(&[], |point| &point.kinds)
     }
 }

@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::chart::{Unit, powers, ticks};
 use super::groups::Comparison;
 use super::{html, markdown};
-use crate::result::{FORMAT, Kind, Latency, Machine, Point, RunFile, Second, ServerFacts, Verdict};
+use crate::result::{FORMAT, KindResult, Latency, Machine, Point, RunFile, Second, ServerFacts, Verdict};
 use crate::spread::Spread;
 use crate::usage::{GENERATOR, Process, Usage};
 
@@ -72,8 +72,8 @@ pub fn example() -> Vec<RunFile> {
     hostile.ended = Some("<script src=http://x>".into());
     hostile.verdicts = vec![Verdict { says: "sum".into(), holds: false, found: "99 | 98".into() }];
     hostile.points[0].kinds = vec![
-        Kind { name: "read".into(), count: 3, ..Kind::default() },
-        Kind { name: "*write*".into(), ..Kind::default() },
+        KindResult { name: "read".into(), count: 3, ..KindResult::default() },
+        KindResult { name: "*write*".into(), ..KindResult::default() },
     ];
     vec![
         fast,

@@ -166,7 +166,7 @@ impl Server {
         fs::create_dir_all(&directory).map_err(io_error(directory.display()))?;
         let owner = Owner::of(product)?;
         owner.give(&directory).map_err(io_error(directory.display()))?;
-        let place = Place { directory: &directory, owner };
+        let place = ServerPlace { directory: &directory, owner };
         let log_path = directory.join("log");
         let log = File::create(&log_path).map_err(io_error(log_path.display()))?;
         let (mut command, url) = match product {
@@ -243,7 +243,7 @@ impl Drop for Server {
 }
 
 /// Where a server is to be.
-struct Place<'a> {
+struct ServerPlace<'a> {
     directory: &'a Path,
     owner: Owner,
 }
@@ -253,7 +253,7 @@ fn port() -> Result<u16, Refusal> {
     free_port().map_err(io_error("a port"))
 }
 
-impl Place<'_> {
+impl ServerPlace<'_> {
     fn nyala(&self, program: &Path) -> Result<(Command, String), Refusal> {
         let (mut command, port) = (self.owner.command(program, self.directory), port()?);
         serve_nyala(&mut command, &self.directory.join("data"), port);

@@ -19,12 +19,12 @@ pub struct Where {
     /// In reports.
     pub name: String,
     /// Its address, or what is started for the suite.
-    pub place: Place,
+    pub place: ServerAddress,
 }
 
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ServerAddress {
     /// It is there.
     At(Target),
     /// It is started, and ended with the suite.
@@ -37,7 +37,7 @@ pub fn target(text: &str) -> Result<Where, String> {
     if name.is_empty() || name.contains("://") {
         return Err("a target looks like NAME=postgres://…".into());
     }
-    Ok(Where { name: name.into(), place: Place::At(url.parse()?) })
+    Ok(Where { name: name.into(), place: ServerAddress::At(url.parse()?) })
 }
 
 /// An experiment with its options.
@@ -131,8 +131,8 @@ fn targets(listed: &[&Table], given: &[Where]) -> Result<Vec<Where>, String> {
             return Err(format!("two targets have the name \"{name}\""));
         }
         let place = match (table.get("url"), table.get("start")) {
-            (None, Some(product)) => Product::from_str(string("start", product)?, true).map(Place::Start),
-            (Some(url), None) => string("url", url)?.parse().map(Place::At),
+            (None, Some(product)) => Product::from_str(string("start", product)?, true).map(ServerAddress::Start),
+            (Some(url), None) => string("url", url)?.parse().map(ServerAddress::At),
             _ => Err("it has either url or start".into()),
         };
         targets.push(Where { place: place.map_err(|why| format!("target \"{name}\": {why}"))?, name });
@@ -296,8 +296,8 @@ mod tests {
         let given = [target("b=postgres://other/x").unwrap(), target("c=postgres://third/x").unwrap()];
         let suite = Suite::parse(&format!("{TARGETS}[[experiment]]\nname = 'sysbench'\n"), &given).unwrap();
         let place = |target: &Where| match &target.place {
-            Place::At(url) => format!("{} {url}", target.name),
-            Place::Start(product) => format!("{} starts {}", target.name, product.label()),
+            ServerAddress::At(url) => format!("{} {url}", target.name),
+            ServerAddress::Start(product) => format!("{} starts {}", target.name, product.label()),
         };
         let all: Vec<String> = suite.entries[0].targets.iter().map(place).collect();
         let urls = [

@@ -20,7 +20,7 @@ use crate::result::plain;
 use crate::servers::{Scratch, Server, pinning};
 use crate::target::Target;
 use crate::{clock, report, table};
-use file::{Entry, Place, Suite, Where};
+use file::{Entry, ServerAddress, Suite, Where};
 
 /// Options of `bench suite`.
 #[derive(Args, Clone, Debug)]
@@ -123,7 +123,7 @@ impl Started {
         let nyala = args.nyala.as_deref().unwrap_or(&own);
         let mut servers: Vec<Server> = Vec::new();
         for target in suite.entries.iter().flat_map(|entry| &entry.targets) {
-            if let Place::Start(product) = target.place
+            if let ServerAddress::Start(product) = target.place
                 && servers.iter().all(|server| server.product() != product)
             {
                 servers.push(Server::start(product, nyala, scratch.path())?);
@@ -134,8 +134,8 @@ impl Started {
 
     fn target(&self, target: &Where) -> Target {
         match &target.place {
-            Place::At(url) => url.clone(),
-            Place::Start(product) => {
+            ServerAddress::At(url) => url.clone(),
+            ServerAddress::Start(product) => {
                 let server = self.servers.iter().find(|server| server.product() == *product);
                 server.expect("all that entries name were started").target().clone()
             }

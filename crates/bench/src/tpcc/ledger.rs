@@ -4,7 +4,7 @@
 //! So orders, payments and deliveries are counted in the tables before and after a run. Nobody else may use them
 //! meanwhile.
 
-use super::mix::Kind;
+use super::mix::TransactionKind;
 use super::random::DISTRICTS;
 use super::transactions::Outcome;
 use crate::client::{Connection, Failure};
@@ -35,23 +35,23 @@ impl Made {
     }
 
     /// The server has acknowledged a transaction.
-    pub fn acknowledged(&mut self, kind: Kind, outcome: Outcome) {
+    pub fn acknowledged(&mut self, kind: TransactionKind, outcome: Outcome) {
         match (kind, outcome) {
             (_, Outcome::RolledBack) => {}
             (_, Outcome::Delivered(orders)) => self.acknowledged[2] += orders,
-            (Kind::NewOrder, Outcome::Committed) => self.acknowledged[0] += 1,
-            (Kind::Payment, Outcome::Committed) => self.acknowledged[1] += 1,
+            (TransactionKind::NewOrder, Outcome::Committed) => self.acknowledged[0] += 1,
+            (TransactionKind::Payment, Outcome::Committed) => self.acknowledged[1] += 1,
             (_, Outcome::Committed) => {}
         }
     }
 
     /// The connection of a transaction was lost.
-    pub fn unknown(&mut self, kind: Kind) {
+    pub fn unknown(&mut self, kind: TransactionKind) {
         match kind {
-            Kind::NewOrder => self.unknown[0] += 1,
-            Kind::Payment => self.unknown[1] += 1,
-            Kind::Delivery => self.unknown[2] += DISTRICTS as u64,
-            Kind::OrderStatus | Kind::StockLevel => {}
+            TransactionKind::NewOrder => self.unknown[0] += 1,
+            TransactionKind::Payment => self.unknown[1] += 1,
+            TransactionKind::Delivery => self.unknown[2] += DISTRICTS as u64,
+            TransactionKind::OrderStatus | TransactionKind::StockLevel => {}
         }
     }
 }
@@ -96,11 +96,11 @@ mod tests {
     #[test]
     fn a_missing_transaction_is_found_and_an_unknown_one_forgiven() {
         let mut made = Made::default();
-        made.acknowledged(Kind::NewOrder, Outcome::Committed);
-        made.acknowledged(Kind::NewOrder, Outcome::RolledBack);
-        made.acknowledged(Kind::Payment, Outcome::Committed);
-        made.acknowledged(Kind::StockLevel, Outcome::Committed);
-        made.acknowledged(Kind::Delivery, Outcome::Delivered(9));
+        made.acknowledged(TransactionKind::NewOrder, Outcome::Committed);
+        made.acknowledged(TransactionKind::NewOrder, Outcome::RolledBack);
+        made.acknowledged(TransactionKind::Payment, Outcome::Committed);
+        made.acknowledged(TransactionKind::StockLevel, Outcome::Committed);
+        made.acknowledged(TransactionKind::Delivery, Outcome::Delivered(9));
         let mut all = Made::default();
         all.add(&made);
         all.add(&made);
@@ -110,7 +110,9 @@ mod tests {
         };
         assert_eq!(holds(&all, [102, 52, 25]), [true; 3]);
         assert_eq!(holds(&all, [101, 53, 24]), [false; 3]);
-        [Kind::NewOrder, Kind::Payment, Kind::Delivery].into_iter().for_each(|kind| all.unknown(kind));
+        [TransactionKind::NewOrder, TransactionKind::Payment, TransactionKind::Delivery]
+            .into_iter()
+            .for_each(|kind| all.unknown(kind));
         assert_eq!(holds(&all, [103, 53, 35]), [true; 3]);
         assert_eq!(holds(&all, [104, 51, 36]), [false; 3]);
         let lost = verdicts(&Counts([0; 3]), Err(Failure::Lost("gone".into())), &all);

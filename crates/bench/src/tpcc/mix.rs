@@ -6,7 +6,7 @@ use crate::rng::Rng;
 
 /// The five transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum TransactionKind {
     /// Clause 2.4.
     NewOrder,
     /// Clause 2.5.
@@ -19,9 +19,15 @@ pub enum Kind {
     StockLevel,
 }
 
-impl Kind {
+impl TransactionKind {
     /// All of them, in the order of the specification.
-    pub const ALL: [Kind; 5] = [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
+    pub const ALL: [TransactionKind; 5] = [
+        TransactionKind::NewOrder,
+        TransactionKind::Payment,
+        TransactionKind::OrderStatus,
+        TransactionKind::Delivery,
+        TransactionKind::StockLevel,
+    ];
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
@@ -41,24 +47,30 @@ impl Kind {
 }
 
 /// Cards of each kind in a deck: the mix is right after each 23 transactions, not only on average.
-const CARDS: [(Kind, usize); 5] =
-    [(Kind::NewOrder, 10), (Kind::Payment, 10), (Kind::OrderStatus, 1), (Kind::Delivery, 1), (Kind::StockLevel, 1)];
+const CARDS: [(TransactionKind, usize); 5] = [
+    (TransactionKind::NewOrder, 10),
+    (TransactionKind::Payment, 10),
+    (TransactionKind::OrderStatus, 1),
+    (TransactionKind::Delivery, 1),
+    (TransactionKind::StockLevel, 1),
+];
 
 /// One client's deck, shuffled anew when it is used up.
 pub struct Deck {
-    cards: Vec<Kind>,
+    cards: Vec<TransactionKind>,
     next: usize,
 }
 
 impl Deck {
     /// A deck that is shuffled at its first draw.
     pub fn new() -> Deck {
-        let cards: Vec<Kind> = CARDS.iter().flat_map(|&(kind, count)| std::iter::repeat_n(kind, count)).collect();
+        let cards: Vec<TransactionKind> =
+            CARDS.iter().flat_map(|&(kind, count)| std::iter::repeat_n(kind, count)).collect();
         Deck { next: cards.len(), cards }
     }
 
     /// The next transaction.
-    pub fn draw(&mut self, rng: &mut Rng) -> Kind {
+    pub fn draw(&mut self, rng: &mut Rng) -> TransactionKind {
         if self.next == self.cards.len() {
             rng.shuffle(&mut self.cards);
             self.next = 0;
@@ -77,8 +89,8 @@ mod tests {
         let (mut deck, mut rng) = (Deck::new(), Rng::new(5, 0));
         let mut orders = Vec::new();
         for _ in 0..100 {
-            let drawn: Vec<Kind> = (0..23).map(|_| deck.draw(&mut rng)).collect();
-            let counts = Kind::ALL.map(|kind| drawn.iter().filter(|&&k| k == kind).count());
+            let drawn: Vec<TransactionKind> = (0..23).map(|_| deck.draw(&mut rng)).collect();
+            let counts = TransactionKind::ALL.map(|kind| drawn.iter().filter(|&&k| k == kind).count());
             assert_eq!(counts, [10, 10, 1, 1, 1]);
             orders.push(drawn);
         }
@@ -90,10 +102,10 @@ mod tests {
     #[test]
     fn thinking_has_the_mean_of_its_kind_and_an_end() {
         let mut rng = Rng::new(6, 0);
-        let times: Vec<f64> = (0..20_000).map(|_| Kind::NewOrder.think(&mut rng).as_secs_f64()).collect();
+        let times: Vec<f64> = (0..20_000).map(|_| TransactionKind::NewOrder.think(&mut rng).as_secs_f64()).collect();
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         assert!((11.5..12.5).contains(&mean), "{mean}");
         assert!(times.iter().all(|t| *t <= 120.0));
-        assert_eq!(Kind::NewOrder.keying(), Duration::from_secs(18));
+        assert_eq!(TransactionKind::NewOrder.keying(), Duration::from_secs(18));
     }
 }

@@ -29,7 +29,7 @@ use crate::rng::Rng;
 use crate::schema::drop_all;
 use crate::table;
 use ledger::{Counts, Made};
-use mix::Kind;
+use mix::TransactionKind;
 use random::Constants;
 use terminal::{Client, Shared};
 
@@ -218,10 +218,10 @@ impl Experiment for Tpcc {
         let client = |number| Client::new(&shared, number, at.rng(lab.seed, number));
         let clients = (0..at.threads).map(client).collect();
         let statements = transactions::statements(self.args.isolation.sql());
-        let kinds = Kind::ALL.map(Kind::name);
+        let kinds = TransactionKind::ALL.map(TransactionKind::name);
         let (mut point, measured) = measure(lab, at, &kinds, &statements, clients)?;
         measured.workers.iter().for_each(|client| self.made.add(&client.made));
-        let new_orders = point.kinds[Kind::NewOrder as usize].count as f64;
+        let new_orders = point.kinds[TransactionKind::NewOrder as usize].count as f64;
         point.figures.insert(NOPM.into(), new_orders * 60.0 / point.seconds);
         let mut per_core = |name: &str, seconds: Option<f64>| {
             if let Some(seconds) = seconds.filter(|&seconds| seconds > 0.0) {

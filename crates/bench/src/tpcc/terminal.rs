@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ledger::Made;
-use super::mix::{Deck, Kind};
+use super::mix::{Deck, TransactionKind};
 use super::random::{Constants, DISTRICTS};
 use super::transactions::{Input, Outcome, Terminal};
 use crate::client::{AsyncConnection, Failure};
@@ -32,7 +32,7 @@ pub struct Client {
     rng: Rng,
     deck: Deck,
     /// The transaction drawn last.
-    input: Option<(Kind, Input)>,
+    input: Option<(TransactionKind, Input)>,
     /// Time to read the answer of the one before.
     thinking: Duration,
     /// What its transactions have made, warm-up included.
@@ -43,7 +43,8 @@ impl Client {
     /// Client `number`, from 0.
     pub fn new(shared: &Arc<Shared>, number: usize, mut rng: Rng) -> Client {
         // Terminals do not start in step.
-        let thinking = if shared.think { Kind::NewOrder.keying().mul_f64(rng.unit()) } else { Duration::ZERO };
+        let thinking =
+            if shared.think { TransactionKind::NewOrder.keying().mul_f64(rng.unit()) } else { Duration::ZERO };
         let shared = Arc::clone(shared);
         Client { shared, number, rng, deck: Deck::new(), input: None, thinking, made: Made::default() }
     }

@@ -21,7 +21,7 @@ pub const KINDS: [&str; 5] = ["read", "update", "insert", "scan", "read-modify-w
 
 /// Operations, by [`KINDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Operation {
     Read,
     Update,
     Insert,
@@ -98,7 +98,7 @@ pub struct Client {
     records: Arc<Records>,
     keys: Distribution,
     rng: Rng,
-    kind: Kind,
+    kind: Operation,
     key: String,
     number: u64,
     scan: i64,
@@ -121,7 +121,7 @@ impl Client {
             records,
             keys,
             rng,
-            kind: Kind::Read,
+            kind: Operation::Read,
             key: String::new(),
             number: 0,
             scan: 0,
@@ -133,15 +133,15 @@ impl Client {
         }
     }
 
-    fn draw_kind(&mut self) -> Kind {
+    fn draw_kind(&mut self) -> Operation {
         let percent = self.rng.uniform(1, 100);
         let [read, update, insert, scan] = self.mix.shares();
         match percent {
-            _ if percent <= read => Kind::Read,
-            _ if percent <= read + update => Kind::Update,
-            _ if percent <= read + update + insert => Kind::Insert,
-            _ if percent <= read + update + insert + scan => Kind::Scan,
-            _ => Kind::ReadModifyWrite,
+            _ if percent <= read => Operation::Read,
+            _ if percent <= read + update => Operation::Update,
+            _ if percent <= read + update + insert => Operation::Insert,
+            _ if percent <= read + update + insert + scan => Operation::Scan,
+            _ => Operation::ReadModifyWrite,
         }
     }
 
@@ -172,20 +172,20 @@ impl Client {
 
 impl Worker for Client {
     fn draw(&mut self) -> Option<usize> {
-        if self.kind == Kind::Insert {
+        if self.kind == Operation::Insert {
             // However it has ended.
             self.records.end(self.place);
         }
         self.kind = self.draw_kind();
         self.text.clear();
-        if self.kind == Kind::Insert {
+        if self.kind == Operation::Insert {
             self.number = self.records.begin(self.place);
             (0..FIELDS).for_each(|_| push_field(&mut self.text, &mut self.rng));
         } else {
             self.number = self.keys.draw(self.records.there(), &mut self.rng);
             self.field = self.rng.uniform(0, FIELDS as i64 - 1) as usize;
             self.scan = self.rng.uniform(1, LONGEST_SCAN);
-            if matches!(self.kind, Kind::Update | Kind::ReadModifyWrite) {
+            if matches!(self.kind, Operation::Update | Operation::ReadModifyWrite) {
                 push_field(&mut self.text, &mut self.rng);
             }
         }
@@ -195,14 +195,14 @@ impl Worker for Client {
 
     async fn run(&mut self, connection: &mut AsyncConnection) -> Result<Done, Failure> {
         Ok(match self.kind {
-            Kind::Read => Done::new(1, self.read(connection).await?),
-            Kind::Update => Done::new(1, self.update(connection).await?),
-            Kind::Insert => Done::new(1, self.insert(connection).await?),
-            Kind::Scan => {
+            Operation::Read => Done::new(1, self.read(connection).await?),
+            Operation::Update => Done::new(1, self.update(connection).await?),
+            Operation::Insert => Done::new(1, self.insert(connection).await?),
+            Operation::Scan => {
                 connection.call(SCAN, &[Text(self.key.as_bytes()), Int(self.scan)]).await?;
                 Done::new(1, connection.row_count() as u64)
             }
-            Kind::ReadModifyWrite => {
+            Operation::ReadModifyWrite => {
                 let read = self.read(connection).await?;
                 Done::new(2, read + self.update(connection).await?)
             }

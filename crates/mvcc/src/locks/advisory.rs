@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base::{Oid, TxnId};
 
-use super::{Ask, Kind, LockKey, LockTable, Modes, Queue, TableLockMode, Wakes, Wakeup};
+use super::{Ask, ConflictTable, LockKey, LockTable, Modes, Queue, TableLockMode, Wakes, Wakeup};
 
 /// The name of an advisory lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ impl LockTable {
     pub fn ask_advisory(&self, key: AdvisoryKey, txn: TxnId, wanted: Modes, wake: Option<&Arc<dyn Wakeup>>) -> Ask {
         let key = LockKey::Advisory(key);
         let mut shard = self.shard(key);
-        let queue = shard.entry(key).or_insert_with(|| Queue::new(Kind::Table));
+        let queue = shard.entry(key).or_insert_with(|| Queue::new(ConflictTable::Table));
         let answer = queue.ask(txn, wanted, wake);
         if queue.is_idle() {
             shard.remove(&key);
@@ -55,7 +55,7 @@ impl LockTable {
     /// Makes `txn` a holder beside those there are, whatever they hold.
     pub fn give_advisory(&self, key: AdvisoryKey, txn: TxnId, modes: Modes) {
         let key = LockKey::Advisory(key);
-        self.shard(key).entry(key).or_insert_with(|| Queue::new(Kind::Table)).grant(txn, modes);
+        self.shard(key).entry(key).or_insert_with(|| Queue::new(ConflictTable::Table)).grant(txn, modes);
     }
 
     /// Leaves `txn` with `modes` in a queue without guards.

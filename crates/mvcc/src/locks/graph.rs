@@ -74,7 +74,7 @@ impl Wait {
 const LINE_MAX: usize = 64;
 
 #[derive(Default)]
-struct State {
+struct GraphState {
     waits: FxHashMap<TxnId, Wait>,
     /// Which of its transactions a session waits with: it holds advisory locks by another than rows, and who waits for one
     /// waits for all. May be out of date; then the transaction is not in `waits`.
@@ -92,7 +92,7 @@ struct EndWaiter {
 
 #[derive(Default)]
 pub(crate) struct Graph {
-    state: Mutex<State>,
+    state: Mutex<GraphState>,
 }
 
 impl Graph {
@@ -170,7 +170,7 @@ impl Graph {
             return;
         }
         let mut state = self.state.lock();
-        let State { waits, ends, .. } = &mut *state;
+        let GraphState { waits, ends, .. } = &mut *state;
         for waiter in ends.get(&txn).into_iter().flatten().filter(|waiter| rows.contains(&waiter.row)) {
             waits.remove(&waiter.txn);
             wakes.push(waiter.wake.clone());
@@ -233,7 +233,7 @@ fn edge(waiter: TxnId, target: WaitTarget, holder: TxnId, txns: &TxnTable) -> Wa
     WaitEdge { waiter, target, holder, waiter_session: txns.owner(waiter), holder_session: txns.owner(holder) }
 }
 
-impl State {
+impl GraphState {
     fn begin_wait(&mut self, waiter: TxnId, wait: Wait, txns: &TxnTable) {
         self.waits.insert(waiter, wait);
         let session = txns.owner(waiter);

@@ -26,7 +26,7 @@ pub use mode::{RowLockMode, TableLockMode, WaitPolicy};
 pub use queue::Wakeup;
 
 pub(crate) use graph::Graph;
-pub(crate) use mode::{Kind, Modes};
+pub(crate) use mode::{ConflictTable, Modes};
 pub(crate) use queue::{Ask, Queue, Wakes};
 
 use crate::sync::{Mutex, MutexGuard};

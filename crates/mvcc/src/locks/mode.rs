@@ -67,17 +67,17 @@ const TABLE_CONFLICTS: [Modes; 8] = [
 
 /// Which of the two tables applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ConflictTable {
     Row,
     Table,
 }
 
-impl Kind {
+impl ConflictTable {
     /// All modes that conflict with one of `modes`.
     pub fn conflicts(self, modes: Modes) -> Modes {
         let table: &[Modes] = match self {
-            Kind::Row => &ROW_CONFLICTS,
-            Kind::Table => &TABLE_CONFLICTS,
+            ConflictTable::Row => &ROW_CONFLICTS,
+            ConflictTable::Table => &TABLE_CONFLICTS,
         };
         table
             .iter()
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn conflict_tables_are_symmetric() {
-        for (kind, modes) in [(Kind::Row, 4), (Kind::Table, 8)] {
+        for (kind, modes) in [(ConflictTable::Row, 4), (ConflictTable::Table, 8)] {
             for a in 0..modes {
                 for b in 0..modes {
                     assert_eq!(kind.conflict(1 << a, 1 << b), kind.conflict(1 << b, 1 << a), "{kind:?} {a} {b}");
@@ -131,10 +131,10 @@ mod tests {
     fn stronger_row_modes_cover_weaker_ones() {
         for a in 0..4 {
             for b in 0..4 {
-                assert_eq!(Kind::Row.covers(1 << a, 1 << b), a >= b);
+                assert_eq!(ConflictTable::Row.covers(1 << a, 1 << b), a >= b);
             }
         }
-        assert!(!Kind::Table.covers(TableLockMode::RowExclusive.bit(), TableLockMode::Share.bit()));
-        assert!(Kind::Table.covers(TableLockMode::AccessExclusive.bit(), TableLockMode::Share.bit()));
+        assert!(!ConflictTable::Table.covers(TableLockMode::RowExclusive.bit(), TableLockMode::Share.bit()));
+        assert!(ConflictTable::Table.covers(TableLockMode::AccessExclusive.bit(), TableLockMode::Share.bit()));
     }
 }

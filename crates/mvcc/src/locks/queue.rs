@@ -19,7 +19,7 @@ use std::sync::Arc;
 use base::TxnId;
 use smallvec::SmallVec;
 
-use super::mode::{Kind, Modes};
+use super::mode::{ConflictTable, Modes};
 
 /// Called when a waiter's turn has come; must not block. It may be called before the call that began the wait returns.
 pub trait Wakeup: Send + Sync {
@@ -45,7 +45,7 @@ struct Waiter {
 }
 
 pub(crate) struct Queue {
-    kind: Kind,
+    kind: ConflictTable,
     /// See `table`; of no meaning for rows.
     pub is_guarded: bool,
     holders: SmallVec<[Holder; 2]>,
@@ -61,7 +61,7 @@ pub(crate) enum Ask {
 }
 
 impl Queue {
-    pub fn new(kind: Kind) -> Queue {
+    pub fn new(kind: ConflictTable) -> Queue {
         Queue { kind, is_guarded: false, holders: SmallVec::new(), waiters: VecDeque::new() }
     }
 
@@ -95,7 +95,7 @@ impl Queue {
         if self.kind.covers(held, wanted) && held != 0 {
             return Ask::Granted(held);
         }
-        let is_row = self.kind == Kind::Row;
+        let is_row = self.kind == ConflictTable::Row;
         let upgrade = is_row && held != 0;
         let at = match (held, is_row) {
             (0, _) => self.waiters.len(),

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use base::TxnId;
 
-use super::{Ask, Kind, LockKey, LockTable, Modes, Queue, Wakes, Wakeup};
+use super::{Ask, ConflictTable, LockKey, LockTable, Modes, Queue, Wakes, Wakeup};
 use crate::sync::{AtomicU64, Ordering, spin};
 
 const FREE: u64 = 0;
@@ -84,7 +84,7 @@ impl RowLock<'_> {
                 COLLECTOR => spin(round),
                 _ => match held_by(word) {
                     Some((holder, held)) if holder == txn => {
-                        if Kind::Row.covers(held, wanted) || self.swap(word, held_word(txn, held | wanted)) {
+                        if ConflictTable::Row.covers(held, wanted) || self.swap(word, held_word(txn, held | wanted)) {
                             return RowAsk::Granted(held);
                         }
                     }
@@ -107,7 +107,7 @@ impl RowLock<'_> {
     fn ask_queue(self, word: u64, txn: TxnId, wanted: Modes, wake: Option<&Arc<dyn Wakeup>>) -> Option<RowAsk> {
         if let Some((_, held)) = held_by(word)
             && wake.is_none()
-            && Kind::Row.conflict(held, wanted)
+            && ConflictTable::Row.conflict(held, wanted)
         {
             return Some(RowAsk::WouldBlock);
         }
@@ -116,7 +116,7 @@ impl RowLock<'_> {
             if !self.swap(word, INFLATED) {
                 return None;
             }
-            let mut queue = Queue::new(Kind::Row);
+            let mut queue = Queue::new(ConflictTable::Row);
             queue.add_holder(holder, held);
             shard.insert(self.key, queue);
         }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use base::{Oid, TxnId};
 
-use super::{Ask, Kind, LockKey, LockTable, Modes, Queue, TableLockMode, Wakes, Wakeup};
+use super::{Ask, ConflictTable, LockKey, LockTable, Modes, Queue, TableLockMode, Wakes, Wakeup};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::txns::TxnTable;
 
@@ -132,7 +132,7 @@ impl LockTable {
     ) -> Ask {
         let key = LockKey::Table(oid);
         let mut shard = self.shard(key);
-        let queue = shard.entry(key).or_insert_with(|| Queue::new(Kind::Table));
+        let queue = shard.entry(key).or_insert_with(|| Queue::new(ConflictTable::Table));
         if let Some((at, held)) = weak
             && txns.slot(txn).weak.reduce(at, oid, held, 0)
         {

@@ -177,7 +177,7 @@ impl Derived {
 
 /// Where an expression stands.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct CollatedExpr<'a> {
     pub catalog: &'a Catalog,
     /// The statement that COLLATE stands in, for the positions of errors; empty if it is none that the client sent.
     pub sql: &'a str,
@@ -201,7 +201,7 @@ type Known = RefCell<FxHashMap<(*const Query, usize), Option<u32>>>;
 ///
 /// # Errors
 /// 42P21 if two COLLATE contradict each other.
-pub(crate) fn of_expression(expr: &Expr, place: Place<'_>) -> Result<Option<u32>> {
+pub(crate) fn of_expression(expr: &Expr, place: CollatedExpr<'_>) -> Result<Option<u32>> {
     derive(expr, place).map(Derived::collation)
 }
 
@@ -217,13 +217,13 @@ pub(crate) fn indeterminate(message: impl Into<String>) -> Error {
 /// As [`of_expression`].
 pub(crate) fn of_output(query: &Query, catalog: &Catalog, sql: &str) -> Result<Vec<Option<u32>>> {
     let known = Known::default();
-    let place = Place { catalog, sql, columns: Columns::Queries(&[query], &known) };
+    let place = CollatedExpr { catalog, sql, columns: Columns::Queries(&[query], &known) };
     let width = query.targets.iter().filter(|target| !target.junk).count();
     (0..width).map(|at| of_column_of_query(query, at, place).map(Derived::collation)).collect()
 }
 
 /// That of a column that a query gives; `place` is within the query.
-fn of_column_of_query(query: &Query, at: usize, place: Place<'_>) -> Result<Derived> {
+fn of_column_of_query(query: &Query, at: usize, place: CollatedExpr<'_>) -> Result<Derived> {
     match &query.body {
         Body::SetOp { .. } => {
             // From the right to the left: chains are long, and hang to the left.
@@ -238,7 +238,7 @@ fn of_column_of_query(query: &Query, at: usize, place: Place<'_>) -> Result<Deri
             let Columns::Queries(around, known) = place.columns else { return Ok(Derived::None) };
             sides.iter().rev().counted(64).try_fold(Derived::None, |before, side| {
                 let within: Vec<&Query> = around.iter().copied().chain([*side]).collect();
-                let place = Place { columns: Columns::Queries(&within, known), ..place };
+                let place = CollatedExpr { columns: Columns::Queries(&within, known), ..place };
                 merged(before, of_column_of_query(side, at, place)?, place.sql)
             })
         }
@@ -252,7 +252,7 @@ fn of_column_of_query(query: &Query, at: usize, place: Place<'_>) -> Result<Deri
 }
 
 /// That of a column of a query that stands within others; derived once, however often it is mentioned.
-fn of_query_inside(inner: &Query, column: usize, around: Columns<'_>, place: Place<'_>) -> Result<Option<u32>> {
+fn of_query_inside(inner: &Query, column: usize, around: Columns<'_>, place: CollatedExpr<'_>) -> Result<Option<u32>> {
     let Columns::Queries(around, known) = around else { return Ok(None) };
     if inner.output(column).is_none() {
         return Ok(None);
@@ -262,7 +262,7 @@ fn of_query_inside(inner: &Query, column: usize, around: Columns<'_>, place: Pla
         return Ok(*collation);
     }
     let within: Vec<&Query> = around.iter().copied().chain([inner]).collect();
-    let place = Place { columns: Columns::Queries(&within, known), ..place };
+    let place = CollatedExpr { columns: Columns::Queries(&within, known), ..place };
     // What could not be told says nothing further out.
     let collation = of_column_of_query(inner, column, place)?.collation().or(Some(0));
     known.borrow_mut().insert(key, collation);
@@ -282,7 +282,7 @@ fn of_with<'q>(kind: &RelKind, queries: &[&'q Query]) -> Option<(&'q Query, usiz
     queries.iter().enumerate().rev().find_map(found)
 }
 
-fn derive(expr: &Expr, place: Place<'_>) -> Result<Derived> {
+fn derive(expr: &Expr, place: CollatedExpr<'_>) -> Result<Derived> {
     let own = of_type(place.catalog, expr.ty().oid);
     let mut below = Derived::None;
     match expr {
@@ -300,7 +300,7 @@ fn derive(expr: &Expr, place: Place<'_>) -> Result<Derived> {
             if let Some((query, columns)) = query_at(place.columns, *level)
                 && let Some(call) = query.aggs.get(*index)
             {
-                below = all(&call.args, Place { columns, ..place })?;
+                below = all(&call.args, CollatedExpr { columns, ..place })?;
             }
         }
         Expr::Subquery { kind: SubqueryKind::Scalar | SubqueryKind::Array, query, .. } => {
@@ -324,7 +324,7 @@ fn derive(expr: &Expr, place: Place<'_>) -> Result<Derived> {
     })
 }
 
-fn all(exprs: &[Expr], place: Place<'_>) -> Result<Derived> {
+fn all(exprs: &[Expr], place: CollatedExpr<'_>) -> Result<Derived> {
     exprs.iter().try_fold(Derived::None, |before, expr| merged(before, derive(expr, place)?, place.sql))
 }
 
@@ -340,7 +340,7 @@ fn query_at(columns: Columns<'_>, level: usize) -> Option<(&Query, Columns<'_>)>
 }
 
 /// The collation of what a column reference refers to; nothing if that says no more than its type.
-fn of_reference(column: &Column, place: Place<'_>) -> Result<Option<u32>> {
+fn of_reference(column: &Column, place: CollatedExpr<'_>) -> Result<Option<u32>> {
     let of_table = |table: &TableDesc| table.columns.get(column.column).map(|column| of_column(place.catalog, column));
     if let Columns::Table(table) = place.columns {
         return Ok(of_table(table));
@@ -354,7 +354,7 @@ fn of_reference(column: &Column, place: Place<'_>) -> Result<Option<u32>> {
             let Some((inner, at)) = of_with(kind, queries) else { return Ok(None) };
             of_query_inside(inner, column.column, Columns::Queries(&queries[..=at], known), place)
         }
-        Some(RelKind::Window(call)) => Ok(match all(&call.args, Place { columns, ..place })? {
+        Some(RelKind::Window(call)) => Ok(match all(&call.args, CollatedExpr { columns, ..place })? {
             Derived::None => None,
             derived => derived.collation().or(Some(0)),
         }),

@@ -20,7 +20,7 @@ pub(super) struct KnownCte<'a> {
     /// Its parse tree.
     pub(super) node: &'a CommonTableExpr,
     pub(super) id: usize,
-    state: State,
+    state: CteState,
     /// References so far.
     uses: usize,
     /// Length of the longest chain of WITH queries, each reading the next, that begins with this one; 0 before it is bound.
@@ -31,7 +31,7 @@ pub(super) struct KnownCte<'a> {
 const DEEPEST: usize = 400;
 
 /// How far the binding of a WITH query is.
-enum State {
+enum CteState {
     Unbound,
     /// Being bound; a reference to it is a recursion.
     Binding(Option<Recursion>),
@@ -125,7 +125,7 @@ impl<'a> Binder<'a, '_> {
             }
             self.next_cte += 1;
             let id = self.next_cte;
-            self.scope().ctes.push(KnownCte { node: cte, id, state: State::Unbound, uses: 0, depth: 0 });
+            self.scope().ctes.push(KnownCte { node: cte, id, state: CteState::Unbound, uses: 0, depth: 0 });
         }
         let scope = self.scopes.len() - 1;
         let count = self.scopes[scope].ctes.len();
@@ -147,9 +147,9 @@ impl<'a> Binder<'a, '_> {
         let cte = &mut self.scopes[scope].ctes[number];
         let node = cte.node;
         match cte.state {
-            State::Bound(_) => return Ok(()),
-            State::Binding(_) => return Err(self.mutual_recursion(node)),
-            State::Unbound => cte.state = State::Binding(None),
+            CteState::Bound(_) => return Ok(()),
+            CteState::Binding(_) => return Err(self.mutual_recursion(node)),
+            CteState::Unbound => cte.state = CteState::Binding(None),
         }
         // It stands directly inside the query with the clause, wherever it is referred to.
         let deeper = self.scopes.split_off(scope + 1);
@@ -180,9 +180,9 @@ impl<'a> Binder<'a, '_> {
         let visible = query.targets.iter().filter(|t| !t.junk);
         let origins = visible.map(|t| origin(&t.expr, &query.rels)).collect();
         let ctes = &mut self.scopes[scope].ctes;
-        let before = ctes.iter().filter(|c| matches!(c.state, State::Bound(_))).count();
+        let before = ctes.iter().filter(|c| matches!(c.state, CteState::Bound(_))).count();
         let bound = Bound { query, columns, origins, modifies, recursive, number: before };
-        ctes[number].state = State::Bound(Box::new(bound));
+        ctes[number].state = CteState::Bound(Box::new(bound));
         Ok(())
     }
 
@@ -255,10 +255,10 @@ impl<'a> Binder<'a, '_> {
         let hidden: Vec<RelColumn> = added.iter().flat_map(|added| added.columns()).collect();
         let names = hidden.iter().map(|c| c.name.clone()).collect();
         columns.extend(hidden.into_iter().map(|c| RelColumn { name: String::new(), ..c }));
-        self.scopes[scope].ctes[number].state = State::Binding(Some(Recursion { columns, added: names, uses: 0 }));
+        self.scopes[scope].ctes[number].state = CteState::Binding(Some(Recursion { columns, added: names, uses: 0 }));
         let next = self.side(next)?;
-        let state = std::mem::replace(&mut self.scopes[scope].ctes[number].state, State::Binding(None));
-        let recursive = matches!(state, State::Binding(Some(Recursion { uses: 1.., .. })));
+        let state = std::mem::replace(&mut self.scopes[scope].ctes[number].state, CteState::Binding(None));
+        let recursive = matches!(state, CteState::Binding(Some(Recursion { uses: 1.., .. })));
         if recursive {
             self.check_recursive(select)?;
         }
@@ -327,10 +327,10 @@ impl<'a> Binder<'a, '_> {
         let (node, id) = (cte.node, cte.id);
         let name = name_of(node);
         let innermost = self.binding_ctes.iter().rev().find(|(of, _)| *of == scope);
-        if matches!(cte.state, State::Binding(_)) && innermost != Some(&(scope, number)) {
+        if matches!(cte.state, CteState::Binding(_)) && innermost != Some(&(scope, number)) {
             return Err(self.mutual_recursion(node));
         }
-        if let State::Binding(recursion) = &mut cte.state {
+        if let CteState::Binding(recursion) = &mut cte.state {
             let recursive_form = matches!(&node.ctequery, Some(Node::SelectStmt(s)) if is_union(s));
             match (recursion, self.recursive_context) {
                 (Some(recursion), RecursiveContext::Allowed) => {
@@ -375,7 +375,7 @@ impl<'a> Binder<'a, '_> {
         let cte = &mut self.scopes[scope].ctes[number];
         cte.uses += 1;
         self.cte_depth = self.cte_depth.max(cte.depth);
-        let State::Bound(bound) = &cte.state else {
+        let CteState::Bound(bound) = &cte.state else {
             return Err(Error::internal("a WITH query that is not bound"));
         };
         if bound.modifies && bound.columns.is_empty() {
@@ -390,7 +390,7 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn cte_body(&self, id: usize) -> Option<&Query> {
         let cte = self.scopes.iter().flat_map(|scope| &scope.ctes).find(|cte| cte.id == id)?;
         match &cte.state {
-            State::Bound(bound) => Some(&bound.query),
+            CteState::Bound(bound) => Some(&bound.query),
             _ => None,
         }
     }
@@ -405,11 +405,11 @@ impl<'a> Binder<'a, '_> {
         let mut inlined = Vec::new();
         let mut ctes = std::mem::take(&mut self.scope().ctes);
         ctes.sort_by_key(|cte| match &cte.state {
-            State::Bound(bound) => bound.number,
+            CteState::Bound(bound) => bound.number,
             _ => usize::MAX,
         });
         for cte in ctes {
-            let State::Bound(bound) = cte.state else { continue };
+            let CteState::Bound(bound) = cte.state else { continue };
             let Bound { query, modifies, recursive, .. } = *bound;
             let query = Box::new(query);
             let wanted = match cte.node.ctematerialized {

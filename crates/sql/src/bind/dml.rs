@@ -13,7 +13,7 @@ use super::equal::same;
 use super::from::{Relation, table_columns, target_item};
 use super::node::location;
 use super::parts::each_once;
-use super::scope::{NamedColumn, Place, Scope};
+use super::scope::{ClauseKind, NamedColumn, Scope};
 use super::select::{BoundQuery, origin};
 use super::view::Through;
 use super::{BindContext, Binder, Located, ResultColumn};
@@ -451,7 +451,7 @@ impl<'a> Binder<'a, '_> {
         self.defaulted.clear();
         self.push_scope();
         let mut bound = BoundQuery { query: Query::default(), at: Vec::new() };
-        self.scope().place = Place::Targets;
+        self.scope().place = ClauseKind::Targets;
         for (node, column) in list.iter().flatten().zip(&columns) {
             let value = match node {
                 Node::SetToDefault(_) => {
@@ -488,7 +488,7 @@ impl<'a> Binder<'a, '_> {
         columns: &[Assigned<'a>],
         written: &Written,
     ) -> Result<Vec<Expr>> {
-        self.at_place(Place::Values, |b| {
+        self.at_place(ClauseKind::Values, |b| {
             if columns.iter().any(|c| c.part.is_some()) {
                 return b.row_of_parts(list, columns, written);
             }
@@ -659,7 +659,7 @@ impl<'a> Binder<'a, '_> {
             true => {
                 self.enter_target(rels, written);
                 let set = self.set_list(&clause.targetList, written)?;
-                let filter = self.condition(clause.whereClause.as_ref(), Place::Where, "WHERE")?;
+                let filter = self.condition(clause.whereClause.as_ref(), ClauseKind::Where, "WHERE")?;
                 self.keep_system_columns(rels);
                 Some(ConflictUpdate { set, filter })
             }
@@ -698,7 +698,7 @@ impl<'a> Binder<'a, '_> {
             let Node::IndexElem(element) = node else { continue };
             let Some(name) = element.name.as_deref() else {
                 let Some(node) = &element.expr else { continue };
-                let value = self.at_place(Place::IndexExpression, |b| b.expr(node))?;
+                let value = self.at_place(ClauseKind::IndexExpression, |b| b.expr(node))?;
                 // As the index has it.
                 computed.push(super::erase::erased(self.resolve_unknown(value)?.expr));
                 continue;
@@ -717,7 +717,7 @@ impl<'a> Binder<'a, '_> {
                 wanted.push(number);
             }
         }
-        let condition = self.condition(infer.whereClause.as_ref(), Place::IndexPredicate, "WHERE")?;
+        let condition = self.condition(infer.whereClause.as_ref(), ClauseKind::IndexPredicate, "WHERE")?;
         let condition = condition.map(super::erase::erased);
         self.scope().items.clear();
         let predicate = |number: usize| table.code(number).flatten().and_then(|code| code.predicate.as_ref());
@@ -760,7 +760,7 @@ impl<'a> Binder<'a, '_> {
             let Node::ResTarget(target) = node else { continue };
             let Some(value) = &target.val else { continue };
             let source = self.assignment_source(value, &mut shared)?;
-            let bound = self.at_place(Place::UpdateSource, |b| match source {
+            let bound = self.at_place(ClauseKind::UpdateSource, |b| match source {
                 Source::Node(Node::SetToDefault(_)) => Ok(None),
                 Source::Node(node) => b.expr(node).map(Some),
                 Source::Column(link, column, of) => b.sublink_column(link, column, of).map(Some),
@@ -844,7 +844,7 @@ impl<'a> Binder<'a, '_> {
         if !row.args.iter().flatten().any(is_star) {
             return Ok(Vec::new());
         }
-        self.at_place(Place::UpdateSource, |b| {
+        self.at_place(ClauseKind::UpdateSource, |b| {
             let mut fields = Vec::new();
             for node in row.args.iter().flatten() {
                 if let Node::SetToDefault(_) = node {
@@ -901,7 +901,7 @@ impl<'a> Binder<'a, '_> {
     ) -> Result<(Vec<Target>, Vec<ResultColumn>)> {
         let Some(list) = list else { return Ok((Vec::new(), Vec::new())) };
         let mut at = Vec::new();
-        self.targets(list, query, &mut at, Place::Returning)?;
+        self.targets(list, query, &mut at, ClauseKind::Returning)?;
         self.settle_targets(query, &at)?;
         let targets = std::mem::take(&mut query.targets);
         let rels = &self.scopes[self.scopes.len() - 1].rels;
@@ -949,7 +949,7 @@ impl<'a> Binder<'a, '_> {
             query.current_of = Some(current.cursor_name.clone().unwrap_or_default().to_string());
             return Ok(());
         }
-        let filter = self.condition(clause, Place::Where, "WHERE")?;
+        let filter = self.condition(clause, ClauseKind::Where, "WHERE")?;
         written.within_view(filter, query);
         Ok(())
     }
@@ -1006,7 +1006,7 @@ pub(super) fn generated(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Ve
     for column in desc.live_columns() {
         if let Some(text) = &column.generated {
             let ty = value_type(column);
-            let value = computed(Place::Generated, text, ty, &column.name, desc, cx)?;
+            let value = computed(ClauseKind::Generated, text, ty, &column.name, desc, cx)?;
             out.push(((column.number - 1) as usize, value));
         }
     }
@@ -1157,7 +1157,7 @@ pub(super) fn default_expression(
         let mut binder = Binder::noting(cx, &wrapped);
         binder.params_forbidden = true;
         binder.push_scope();
-        let value = binder.at_place(Place::Default, |b| b.expr(&node))?;
+        let value = binder.at_place(ClauseKind::Default, |b| b.expr(&node))?;
         let from = value.expr.ty().oid;
         match binder.coerce_to(value, ty, crate::functions::CastContext::Assignment, -1)? {
             Some(value) => {
@@ -1184,7 +1184,7 @@ pub(super) fn own_default(expression: &Expression, cx: &mut BindContext<'_>) -> 
         let mut binder = Binder::new(cx, &wrapped);
         binder.params_forbidden = true;
         binder.push_scope();
-        let value = binder.at_place(Place::Default, |b| b.expr(&node))?;
+        let value = binder.at_place(ClauseKind::Default, |b| b.expr(&node))?;
         Ok(Some(value.expr).filter(|expr| expr.ty().oid != types::oid::UNKNOWN))
     })
 }
@@ -1195,13 +1195,13 @@ pub(super) fn own_generated(
     table: &TableDesc,
     cx: &mut BindContext<'_>,
 ) -> Result<Option<Expr>> {
-    let own = over_table(Place::Generated, expression, table, cx, |_, value| Ok(value.expr))?;
+    let own = over_table(ClauseKind::Generated, expression, table, cx, |_, value| Ok(value.expr))?;
     Ok(Some(own).filter(|expr| expr.ty().oid != types::oid::UNKNOWN))
 }
 
 /// Binds what USING says of a column whose type changes.
 pub(super) fn transform(expression: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<()> {
-    over_table(Place::Transform, expression, table, cx, |_, value| Ok(value.expr)).map(drop)
+    over_table(ClauseKind::Transform, expression, table, cx, |_, value| Ok(value.expr)).map(drop)
 }
 
 /// What an index is over, as it is by itself; `None` for a literal.
@@ -1210,18 +1210,18 @@ pub(super) fn own_index_expression(
     table: &TableDesc,
     cx: &mut BindContext<'_>,
 ) -> Result<Option<Expr>> {
-    let own = over_table(Place::IndexExpression, expression, table, cx, |_, value| Ok(value.expr))?;
+    let own = over_table(ClauseKind::IndexExpression, expression, table, cx, |_, value| Ok(value.expr))?;
     Ok(Some(own).filter(|expr| expr.ty().oid != types::oid::UNKNOWN))
 }
 
 /// Binds the text of a CHECK condition over a table. Errors point into the text behind `SELECT `.
 pub(super) fn check_expression(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
-    over_table(Place::Check, text, table, cx, |binder, value| binder.coerce_to_boolean(value, "CHECK"))
+    over_table(ClauseKind::Check, text, table, cx, |binder, value| binder.coerce_to_boolean(value, "CHECK"))
 }
 
 /// Binds the text that a column's values are computed by. Errors point into the text behind `SELECT `.
 pub(super) fn computed(
-    place: Place,
+    place: ClauseKind,
     text: &Expression,
     ty: Ty,
     column: &str,
@@ -1239,17 +1239,17 @@ pub(super) fn computed(
 
 /// Binds the text of an index expression. Errors point into the text behind `SELECT `.
 pub(super) fn index_expression(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
-    over_table(Place::IndexExpression, text, table, cx, |binder, value| Ok(binder.resolve_unknown(value)?.expr))
+    over_table(ClauseKind::IndexExpression, text, table, cx, |binder, value| Ok(binder.resolve_unknown(value)?.expr))
 }
 
 /// Binds the text of an index's condition. Errors point into the text behind `SELECT `.
 pub(super) fn index_predicate(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
-    over_table(Place::IndexPredicate, text, table, cx, |binder, value| binder.coerce_to_boolean(value, "WHERE"))
+    over_table(ClauseKind::IndexPredicate, text, table, cx, |binder, value| binder.coerce_to_boolean(value, "WHERE"))
 }
 
 /// Binds a stored expression over the columns of a table.
 fn over_table(
-    place: Place,
+    place: ClauseKind,
     expression: &Expression,
     table: &TableDesc,
     cx: &mut BindContext<'_>,
@@ -1279,7 +1279,7 @@ fn over_table(
 pub(super) fn argument(node: &Node, ty: Ty, number: usize, sql: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
     let mut binder = Binder::new(cx, sql);
     binder.push_scope();
-    let value = binder.at_place(Place::Argument, |b| b.expr(node))?;
+    let value = binder.at_place(ClauseKind::Argument, |b| b.expr(node))?;
     let (from, at) = (value.expr.ty().oid, value.at);
     match binder.coerce_to(value, ty, crate::functions::CastContext::Assignment, -1)? {
         Some(value) => Ok(value.expr),

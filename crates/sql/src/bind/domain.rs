@@ -12,7 +12,7 @@ use engine_api::{DomainDesc, Expression, IndexDesc, Reference, TableDesc, TypeDe
 use types::{Datum, InputContext, oid, user};
 
 use super::dml::{detached, parse_expression, without_position};
-use super::scope::{Item, NamedColumn, Place, Scope};
+use super::scope::{ClauseKind, Item, NamedColumn, Scope};
 use super::{BindContext, Binder, Located, fold, simplify};
 use crate::functions::{self, CastContext};
 use crate::ir::{CastKind, Column, Expr, Ty};
@@ -58,7 +58,7 @@ fn condition(expression: &Expression, value: &Expr, cx: &mut BindContext<'_>) ->
             unstarred: 0,
         });
         binder.scopes.push(scope);
-        let found = binder.at_place(Place::Check, |b| b.expr(&node))?;
+        let found = binder.at_place(ClauseKind::Check, |b| b.expr(&node))?;
         let mut expr = binder.coerce_to_boolean(found, "CHECK")?;
         binder.hand_over_notes();
         if !cx.keeps_calls {

@@ -9,7 +9,7 @@ use types::{Datum, array_of, element_of, oid};
 
 use super::coerce::{base_of, common_typmod, is_array};
 use super::node::{location, string, strings, value_function_name};
-use super::scope::Place;
+use super::scope::ClauseKind;
 use super::{Binder, Located, types as type_names};
 use crate::functions::{self, CastContext};
 use crate::ir::system_column::SystemColumn;
@@ -169,7 +169,7 @@ impl<'a> Binder<'a, '_> {
     #[inline(never)]
     fn column_ref(&mut self, node: &ColumnRef) -> Result<Located> {
         let at = node.location;
-        if self.place() == Place::Default {
+        if self.place() == ClauseKind::Default {
             return Err(self.unsupported("cannot use column reference in DEFAULT expression", at));
         }
         if node.fields.iter().flatten().any(|f| matches!(f, Node::A_Star(_))) {

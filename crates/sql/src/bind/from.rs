@@ -12,7 +12,7 @@ use rupg_sql::nodes::{Alias, JoinExpr, JoinType, Node, RangeSubselect, RangeVar}
 use super::cte::RecursiveContext;
 use super::expr::and;
 use super::node::{string, strings};
-use super::scope::{Item, NamedColumn, Place, columns_of};
+use super::scope::{ClauseKind, Item, NamedColumn, columns_of};
 use super::{Binder, Located};
 use crate::ir::system_relation::{self, SystemRelation};
 use crate::ir::{Expr, From, JoinKind, Query, Rel, RelColumn, RelKind, SetCall, TableInfo, Ty};
@@ -50,7 +50,7 @@ impl<'a> Binder<'a, '_> {
     /// Binds a FROM clause into the current scope.
     pub(super) fn bind_from(&mut self, list: &'a [Option<Node>]) -> Result<Vec<From>> {
         let mut trees = Vec::with_capacity(list.len());
-        let before = std::mem::replace(&mut self.scope().place, Place::From);
+        let before = std::mem::replace(&mut self.scope().place, ClauseKind::From);
         for node in list.iter().flatten() {
             let mut item = self.bind_from_item(node)?;
             self.check_name_conflicts(&self.scopes[self.scopes.len() - 1].items, &item.items)?;
@@ -338,7 +338,7 @@ impl<'a> Binder<'a, '_> {
         if let Some(quals) = &join.quals {
             set_lateral(&mut items, false, true);
             let saved = std::mem::replace(&mut self.scope().items, items.clone());
-            let bound = self.at_place(Place::JoinOn, |b| {
+            let bound = self.at_place(ClauseKind::JoinOn, |b| {
                 let value = b.expr(quals)?;
                 b.coerce_to_boolean(value, "JOIN/ON")
             });

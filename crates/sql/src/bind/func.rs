@@ -7,7 +7,7 @@ use types::{Datum, array_of, element_of, oid};
 use super::coerce::{Pathway, category, pathway};
 use super::node::{function_location, strings};
 use super::resolve::{Ambiguity, Candidate, choose_candidate};
-use super::scope::Place;
+use super::scope::ClauseKind;
 use super::visit::{aggregate_parts_mut, same_aggregate, shift_levels, walk};
 use super::{Binder, Located, fold, types as type_names};
 use crate::functions::{self, Aggregate, CastContext, Function, SetFunction, extensions};
@@ -485,7 +485,7 @@ impl<'a> Binder<'a, '_> {
         };
         let (args, ty) = self.coerce_arguments(args, &declared, aggregate.ret, None, aggregate.name)?;
         let filter = match &call.agg_filter {
-            Some(node) => Some(self.at_place(Place::Filter, |b| {
+            Some(node) => Some(self.at_place(ClauseKind::Filter, |b| {
                 let value = b.expr(node)?;
                 b.coerce_to_boolean(value, "FILTER")
             })?),
@@ -609,9 +609,15 @@ impl<'a> Binder<'a, '_> {
     fn check_aggregate_place(&self, index: usize, call: &FuncCall) -> Result<()> {
         let scope = &self.scopes[index];
         let message = match scope.place {
-            Place::Targets | Place::Having | Place::OrderBy | Place::DistinctOn | Place::Window => return Ok(()),
-            Place::FromFunction => "aggregate functions are not allowed in functions in FROM".to_string(),
-            Place::From => "aggregate functions are not allowed in FROM clause of their own query level".to_string(),
+            ClauseKind::Targets
+            | ClauseKind::Having
+            | ClauseKind::OrderBy
+            | ClauseKind::DistinctOn
+            | ClauseKind::Window => return Ok(()),
+            ClauseKind::FromFunction => "aggregate functions are not allowed in functions in FROM".to_string(),
+            ClauseKind::From => {
+                "aggregate functions are not allowed in FROM clause of their own query level".to_string()
+            }
             place => format!("aggregate functions are not allowed in {}", place.name()),
         };
         Err(self.error(SqlState::GROUPING_ERROR, message, call.location))

@@ -4,7 +4,7 @@ use base::{Error, Result, SqlState};
 use rupg_sql::nodes::{CoercionForm, GroupingFunc, GroupingSet, GroupingSetKind as Kind, Node};
 
 use super::equal::same;
-use super::scope::Place;
+use super::scope::ClauseKind;
 use super::visit::{shift_levels, walk};
 use super::{Binder, Located};
 use crate::functions;
@@ -121,7 +121,7 @@ impl<'a> Binder<'a, '_> {
     /// The number of a grouping expression.
     fn grouping_expression(&mut self, node: &'a Node, query: &mut Query, at: &mut Vec<i32>) -> Result<usize> {
         let before = query.targets.len();
-        let (target, item_at) = self.find_target(node, query, at, Place::GroupBy)?;
+        let (target, item_at) = self.find_target(node, query, at, ClauseKind::GroupBy)?;
         let expr = query.targets[target].expr.clone();
         self.check_groupable(&expr, item_at)?;
         let mut computed = self.set_arguments_of(std::slice::from_ref(&expr), true);
@@ -162,7 +162,14 @@ impl<'a> Binder<'a, '_> {
         }
         let index = self.scopes.len() - 1 - level;
         let place = self.scopes[index].place;
-        if !matches!(place, Place::Targets | Place::Having | Place::OrderBy | Place::DistinctOn | Place::Window) {
+        if !matches!(
+            place,
+            ClauseKind::Targets
+                | ClauseKind::Having
+                | ClauseKind::OrderBy
+                | ClauseKind::DistinctOn
+                | ClauseKind::Window
+        ) {
             let message = format!("grouping operations are not allowed in {}", place.name());
             return Err(self.error(SqlState::GROUPING_ERROR, message, call.location));
         }

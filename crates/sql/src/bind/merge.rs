@@ -9,7 +9,7 @@ use rupg_sql::nodes::{CmdType, MergeMatchKind, MergeStmt, MergeWhenClause, Node,
 use super::Binder;
 use super::dml::{Bound, Written, generated};
 use super::from::Relation;
-use super::scope::{Item, Place};
+use super::scope::{ClauseKind, Item};
 use crate::ir::{Expr, From, InsertSource, JoinKind, Merge, MergeAction, MergeKind, Query, Statement};
 
 impl<'a> Binder<'a, '_> {
@@ -43,7 +43,7 @@ impl<'a> Binder<'a, '_> {
             .iter()
             .any(|c| c.matchKind != MergeMatchKind::MERGE_WHEN_MATCHED && c.commandType == CmdType::CMD_INSERT);
         let on = match &merge.joinCondition {
-            Some(node) => self.at_place(Place::JoinOn, |b| {
+            Some(node) => self.at_place(ClauseKind::JoinOn, |b| {
                 let value = b.expr(node)?;
                 b.coerce_to_boolean(value, "JOIN/ON")
             })?,
@@ -59,7 +59,7 @@ impl<'a> Binder<'a, '_> {
             let mut items = if matched { vec![target.clone()] } else { Vec::new() };
             items.extend(source.iter().cloned());
             self.scope().items = items;
-            let condition = self.condition(clause.condition.as_ref(), Place::MergeWhen, "WHEN")?;
+            let condition = self.condition(clause.condition.as_ref(), ClauseKind::MergeWhen, "WHEN")?;
             let kind = self.merge_action(clause, &written)?;
             actions.push(MergeAction { matched, condition, kind });
         }

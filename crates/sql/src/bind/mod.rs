@@ -598,8 +598,8 @@ pub fn bind_computed(
     cx: &mut BindContext<'_>,
 ) -> Result<Expr> {
     let place = match by {
-        Computed::Generated => scope::Place::Generated,
-        Computed::Transform => scope::Place::Transform,
+        Computed::Generated => scope::ClauseKind::Generated,
+        Computed::Transform => scope::ClauseKind::Transform,
     };
     let expr = dml::computed(place, text, ty, column, table, cx)?;
     Ok(finished(expr, cx))

@@ -8,7 +8,7 @@ use super::coerce::base_of;
 use super::equal::same;
 use super::node::{constant, location, string};
 use super::resolve::binary_operator;
-use super::scope::Place;
+use super::scope::ClauseKind;
 use super::{Binder, Located};
 use crate::ir::{Body, Expr, Query, SortKey, Target};
 
@@ -18,7 +18,7 @@ impl<'a> Binder<'a, '_> {
         for node in list.iter().flatten() {
             let Node::SortBy(sort) = node else { continue };
             let Some(node) = &sort.node else { continue };
-            let (target, from) = self.find_target(node, query, at, Place::OrderBy)?;
+            let (target, from) = self.find_target(node, query, at, ClauseKind::OrderBy)?;
             let (descending, nulls_first) = self.sort_direction(sort)?;
             self.sortable_target(target, query, from)?;
             if !query.order_by.iter().any(|k| k.target == target) {
@@ -96,7 +96,7 @@ impl<'a> Binder<'a, '_> {
         node: &'a Node,
         query: &mut Query,
         at: &mut Vec<i32>,
-        place: Place,
+        place: ClauseKind,
     ) -> Result<(usize, i32)> {
         if let Node::ColumnRef(c) = node
             && let [Some(Node::String(name))] = c.fields.as_slice()
@@ -119,7 +119,7 @@ impl<'a> Binder<'a, '_> {
         if let Some(found) = query.targets.iter().position(|t| same(&t.expr, &value.expr)) {
             return Ok((found, item_at));
         }
-        if !matches!(query.body, Body::Select) && place == Place::OrderBy && self.is_set_operation(query) {
+        if !matches!(query.body, Body::Select) && place == ClauseKind::OrderBy && self.is_set_operation(query) {
             return Err(self
                 .unsupported("invalid UNION/INTERSECT/EXCEPT ORDER BY clause", item_at)
                 .detail("Only result column names can be used, not expressions or functions.")
@@ -136,9 +136,9 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// An output column by name.
-    fn target_by_name(&mut self, name: &str, at: i32, query: &Query, place: Place) -> Result<Option<usize>> {
+    fn target_by_name(&mut self, name: &str, at: i32, query: &Query, place: ClauseKind) -> Result<Option<usize>> {
         // In GROUP BY a column of FROM goes before an output column.
-        if place == Place::GroupBy && self.is_input_column(name, at)? {
+        if place == ClauseKind::GroupBy && self.is_input_column(name, at)? {
             return Ok(None);
         }
         let mut found: Option<usize> = None;
@@ -160,7 +160,7 @@ impl<'a> Binder<'a, '_> {
 
     /// Whether FROM of this level has a column of a name.
     fn is_input_column(&mut self, name: &str, at: i32) -> Result<bool> {
-        let place = std::mem::replace(&mut self.scope().place, Place::Other);
+        let place = std::mem::replace(&mut self.scope().place, ClauseKind::Other);
         let found = self.find_column(name, at);
         self.scope().place = place;
         Ok(matches!(found?, Some(Expr::Column(c)) if c.level == 0) || self.is_merged_column(name))
@@ -172,7 +172,13 @@ impl<'a> Binder<'a, '_> {
         items.iter().any(|i| i.columns_visible && i.columns.iter().any(|c| c.name == name))
     }
 
-    fn target_by_number(&self, value: Option<&Node>, at: i32, query: &Query, place: Place) -> Result<(usize, i32)> {
+    fn target_by_number(
+        &self,
+        value: Option<&Node>,
+        at: i32,
+        query: &Query,
+        place: ClauseKind,
+    ) -> Result<(usize, i32)> {
         let Some(Node::Integer(number)) = value else {
             let message = format!("non-integer constant in {}", place.name());
             return Err(self.error(SqlState::SYNTAX_ERROR, message, at));
@@ -210,7 +216,7 @@ impl<'a> Binder<'a, '_> {
         let mut targets = Vec::with_capacity(on.len());
         let mut places = Vec::with_capacity(on.len());
         for node in on {
-            let (target, item_at) = self.find_target(node, query, at, Place::DistinctOn)?;
+            let (target, item_at) = self.find_target(node, query, at, ClauseKind::DistinctOn)?;
             self.check_groupable(&query.targets[target].expr, item_at)?;
             if !targets.contains(&target) {
                 targets.push(target);

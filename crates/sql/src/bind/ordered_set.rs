@@ -57,7 +57,7 @@ impl<'a> Binder<'a, '_> {
             self.check_sortable(expr, call.location)?;
         }
         let filter = match &call.agg_filter {
-            Some(node) => Some(self.at_place(super::scope::Place::Filter, |b| {
+            Some(node) => Some(self.at_place(super::scope::ClauseKind::Filter, |b| {
                 let value = b.expr(node)?;
                 b.coerce_to_boolean(value, "FILTER")
             })?),

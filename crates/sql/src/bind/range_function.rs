@@ -6,7 +6,7 @@ use types::{Datum, oid};
 
 use super::func::Callee;
 use super::node::{figure_name, strings};
-use super::scope::Place;
+use super::scope::ClauseKind;
 use super::visit::shift_levels;
 use super::{BindContext, Binder};
 use crate::functions;
@@ -68,7 +68,7 @@ impl<'a> Binder<'a, '_> {
             functions[0].1 = &range.coldeflist;
         }
         let lateral = std::mem::replace(&mut self.scope().lateral_active, true);
-        let place = std::mem::replace(&mut self.scope().place, Place::FromFunction);
+        let place = std::mem::replace(&mut self.scope().place, ClauseKind::FromFunction);
         let parts = self.function_parts(&functions, range);
         self.scope().lateral_active = lateral;
         self.scope().place = place;

@@ -7,7 +7,7 @@ use types::oid;
 use super::Binder;
 use super::from::{FromItem, Relation, visible_columns};
 use super::node::{location, strings};
-use super::scope::{Place, columns_of};
+use super::scope::{ClauseKind, columns_of};
 use super::visit::shift_levels;
 use crate::functions::CastContext;
 use crate::ir::{Expr, From, Query, Rel, RelKind, Sample, Target};
@@ -63,7 +63,7 @@ impl<'a> Binder<'a, '_> {
 
     fn sample_argument(&mut self, node: &'a Node, ty: base::Oid) -> Result<Expr> {
         let lateral = std::mem::replace(&mut self.scope().lateral_active, true);
-        let bound = self.at_place(Place::FromFunction, |b| b.expr(node));
+        let bound = self.at_place(ClauseKind::FromFunction, |b| b.expr(node));
         self.scope().lateral_active = lateral;
         let value = bound?;
         let (from, at) = (value.expr.ty().oid, value.at);

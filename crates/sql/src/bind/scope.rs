@@ -18,7 +18,7 @@ use crate::ir::{AggCall, Column, Expr, Rel, RelKind};
 
 /// The part of a statement an expression stands in; decides what it may contain and how errors name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ClauseKind {
     Other,
     From,
     FromFunction,
@@ -46,35 +46,35 @@ pub(super) enum Place {
     MergeWhen,
 }
 
-impl Place {
+impl ClauseKind {
     /// As PostgreSQL's messages name it.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Place::Other => "EXPRESSION",
-            Place::From => "FROM",
-            Place::FromFunction => "functions in FROM",
-            Place::JoinOn => "JOIN conditions",
-            Place::Where => "WHERE",
-            Place::Having => "HAVING",
-            Place::Filter => "FILTER",
-            Place::Targets => "SELECT",
-            Place::UpdateSource => "UPDATE",
-            Place::GroupBy => "GROUP BY",
-            Place::OrderBy => "ORDER BY",
-            Place::DistinctOn => "DISTINCT ON",
-            Place::Window => "window definitions",
-            Place::Limit => "LIMIT",
-            Place::Offset => "OFFSET",
-            Place::Returning => "RETURNING",
-            Place::Values => "VALUES",
-            Place::Default => "DEFAULT expressions",
-            Place::Check => "check constraints",
-            Place::Generated => "column generation expressions",
-            Place::Transform => "transform expressions",
-            Place::IndexExpression => "index expressions",
-            Place::IndexPredicate => "index predicates",
-            Place::Argument => "EXECUTE parameters",
-            Place::MergeWhen => "MERGE WHEN conditions",
+            ClauseKind::Other => "EXPRESSION",
+            ClauseKind::From => "FROM",
+            ClauseKind::FromFunction => "functions in FROM",
+            ClauseKind::JoinOn => "JOIN conditions",
+            ClauseKind::Where => "WHERE",
+            ClauseKind::Having => "HAVING",
+            ClauseKind::Filter => "FILTER",
+            ClauseKind::Targets => "SELECT",
+            ClauseKind::UpdateSource => "UPDATE",
+            ClauseKind::GroupBy => "GROUP BY",
+            ClauseKind::OrderBy => "ORDER BY",
+            ClauseKind::DistinctOn => "DISTINCT ON",
+            ClauseKind::Window => "window definitions",
+            ClauseKind::Limit => "LIMIT",
+            ClauseKind::Offset => "OFFSET",
+            ClauseKind::Returning => "RETURNING",
+            ClauseKind::Values => "VALUES",
+            ClauseKind::Default => "DEFAULT expressions",
+            ClauseKind::Check => "check constraints",
+            ClauseKind::Generated => "column generation expressions",
+            ClauseKind::Transform => "transform expressions",
+            ClauseKind::IndexExpression => "index expressions",
+            ClauseKind::IndexPredicate => "index predicates",
+            ClauseKind::Argument => "EXECUTE parameters",
+            ClauseKind::MergeWhen => "MERGE WHEN conditions",
         }
     }
 }
@@ -151,7 +151,7 @@ pub(super) struct Scope<'a> {
     /// Where the first of them is.
     pub(super) first_aggregate: i32,
     /// Where we are.
-    pub(super) place: Place,
+    pub(super) place: ClauseKind,
     /// LATERAL references are being bound.
     pub(super) lateral_active: bool,
     /// What a changing statement reads besides its target is being bound: the target, the first item, is not seen from there.
@@ -178,7 +178,7 @@ impl Scope<'_> {
             real_names: Vec::new(),
             items: Vec::new(),
             aggs: Vec::new(),
-            place: Place::Other,
+            place: ClauseKind::Other,
             lateral_active: false,
             target_hidden: false,
             ctes: Vec::new(),
@@ -227,12 +227,12 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The place we are at.
-    pub(super) fn place(&self) -> Place {
-        self.scopes.last().map_or(Place::Other, |s| s.place)
+    pub(super) fn place(&self) -> ClauseKind {
+        self.scopes.last().map_or(ClauseKind::Other, |s| s.place)
     }
 
     /// Runs `f` at a place.
-    pub(super) fn at_place<T>(&mut self, place: Place, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub(super) fn at_place<T>(&mut self, place: ClauseKind, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let before = std::mem::replace(&mut self.scope().place, place);
         let result = f(self);
         self.scope().place = before;
@@ -355,7 +355,7 @@ impl<'a> Binder<'a, '_> {
         if matching.next().is_some() {
             return Err(self.ambiguous_column(name, location));
         }
-        if self.place() == Place::Generated
+        if self.place() == ClauseKind::Generated
             && let Expr::Column(column) = &item.columns[first].expr
             && let RelKind::Table(info) = &self.scopes[index].rels[column.rel].kind
             && info.desc.columns.get(column.column).is_some_and(|column| column.generated.is_some())
@@ -393,7 +393,11 @@ impl<'a> Binder<'a, '_> {
             let scope = &mut self.scopes[index];
             if matches!(
                 scope.place,
-                Place::Targets | Place::Having | Place::OrderBy | Place::DistinctOn | Place::Window
+                ClauseKind::Targets
+                    | ClauseKind::Having
+                    | ClauseKind::OrderBy
+                    | ClauseKind::DistinctOn
+                    | ClauseKind::Window
             ) {
                 let (rel, column) = (c.rel, c.column);
                 scope.mentions.push(Mention { rel, column, location, in_aggregate: false });

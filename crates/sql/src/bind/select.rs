@@ -14,7 +14,7 @@ use types::oid;
 use super::coerce::common_typmod;
 use super::from::target_item;
 use super::node::{figure_name, location};
-use super::scope::{Place, Scope};
+use super::scope::{ClauseKind, Scope};
 use super::visit::has_columns;
 use super::{Binder, Located, ResultColumn};
 use crate::functions::CastContext;
@@ -139,9 +139,9 @@ impl<'a> Binder<'a, '_> {
         self.scope().windows = &select.windowClause;
         let mut query = Query { from: self.bind_from(&select.fromClause)?, ..Query::default() };
         let mut at = Vec::new();
-        self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
-        query.filter = self.condition(select.whereClause.as_ref(), Place::Where, "WHERE")?;
-        query.having = self.condition(select.havingClause.as_ref(), Place::Having, "HAVING")?;
+        self.targets(&select.targetList, &mut query, &mut at, ClauseKind::Targets)?;
+        query.filter = self.condition(select.whereClause.as_ref(), ClauseKind::Where, "WHERE")?;
+        query.having = self.condition(select.havingClause.as_ref(), ClauseKind::Having, "HAVING")?;
         self.order_by(&select.sortClause, &mut query, &mut at)?;
         if resolve_unknowns {
             // As late as this, so that other uses of a parameter decide its type.
@@ -169,7 +169,7 @@ impl<'a> Binder<'a, '_> {
         list: &'a [Option<Node>],
         query: &mut Query,
         at: &mut Vec<i32>,
-        place: Place,
+        place: ClauseKind,
     ) -> Result<()> {
         let before = std::mem::replace(&mut self.scope().place, place);
         for node in list.iter().flatten() {
@@ -231,7 +231,12 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// WHERE and its kin.
-    pub(super) fn condition(&mut self, node: Option<&'a Node>, place: Place, construct: &str) -> Result<Option<Expr>> {
+    pub(super) fn condition(
+        &mut self,
+        node: Option<&'a Node>,
+        place: ClauseKind,
+        construct: &str,
+    ) -> Result<Option<Expr>> {
         let Some(node) = node else { return Ok(None) };
         self.at_place(place, |b| {
             let value = b.expr(node)?;
@@ -242,8 +247,8 @@ impl<'a> Binder<'a, '_> {
     /// LIMIT and OFFSET.
     pub(super) fn limit(&mut self, select: &'a SelectStmt, query: &mut Query) -> Result<()> {
         query.with_ties = select.limitOption == LimitOption::LIMIT_OPTION_WITH_TIES;
-        query.offset = self.limit_part(select.limitOffset.as_ref(), Place::Offset, "OFFSET")?;
-        query.limit = self.limit_part(select.limitCount.as_ref(), Place::Limit, "LIMIT")?;
+        query.offset = self.limit_part(select.limitOffset.as_ref(), ClauseKind::Offset, "OFFSET")?;
+        query.limit = self.limit_part(select.limitCount.as_ref(), ClauseKind::Limit, "LIMIT")?;
         if query.with_ties && matches!(&select.limitCount, Some(Node::A_Const(constant)) if constant.isnull) {
             let message = "row count cannot be null in FETCH FIRST ... WITH TIES clause";
             return Err(Error::new(SqlState::INVALID_ROW_COUNT_IN_LIMIT_CLAUSE, message));
@@ -251,7 +256,7 @@ impl<'a> Binder<'a, '_> {
         Ok(())
     }
 
-    fn limit_part(&mut self, node: Option<&'a Node>, place: Place, name: &str) -> Result<Option<Expr>> {
+    fn limit_part(&mut self, node: Option<&'a Node>, place: ClauseKind, name: &str) -> Result<Option<Expr>> {
         let Some(node) = node else { return Ok(None) };
         let value = self.at_place(place, |b| b.expr(node))?;
         let (from, at) = (value.expr.ty().oid, value.at);
@@ -273,7 +278,7 @@ impl<'a> Binder<'a, '_> {
         let mut rows: Vec<Vec<Located>> = Vec::with_capacity(select.valuesLists.len());
         for node in select.valuesLists.iter().flatten() {
             let Node::List(list) = node else { continue };
-            let row = self.at_place(Place::Values, |b| b.exprs(list))?;
+            let row = self.at_place(ClauseKind::Values, |b| b.exprs(list))?;
             if rows.first().is_some_and(|first| first.len() != row.len()) {
                 let message = "VALUES lists must all be the same length";
                 return Err(self.error(SqlState::SYNTAX_ERROR, message, location(node)));

@@ -10,7 +10,7 @@ use rupg_sql::nodes::FuncCall;
 
 use super::equal::{same, same_call};
 use super::func::Overload;
-use super::scope::Place;
+use super::scope::ClauseKind;
 use super::select::wrap;
 use super::visit::{calls_volatile, children_mut, walk, walk_mut};
 use super::{Binder, Located};
@@ -18,8 +18,8 @@ use crate::functions::SetFunction;
 use crate::ir::{Column, Expr, From, Query, Rel, RelColumn, RelKind, SetCall, SortKey, Target, Ty};
 
 /// Where calls of set-returning functions may stand.
-pub(super) fn allowed(place: Place) -> bool {
-    matches!(place, Place::Targets | Place::OrderBy | Place::GroupBy | Place::DistinctOn)
+pub(super) fn allowed(place: ClauseKind) -> bool {
+    matches!(place, ClauseKind::Targets | ClauseKind::OrderBy | ClauseKind::GroupBy | ClauseKind::DistinctOn)
 }
 
 /// Whether an error is that of a call in VALUES.

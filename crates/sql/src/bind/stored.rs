@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use base::{Error, Oid, Result};
-use engine_api::{Catalog, CatalogObject, Expression, Part, Place, Reference, TableDesc, TypeKind};
+use engine_api::{Catalog, CatalogObject, Expression, ExpressionPlace, Part, Reference, TableDesc, TypeKind};
 use rupg_sql::Lexer;
 
 use crate::bind::{self, BindContext};
@@ -201,33 +201,33 @@ fn parts(text: &str, wrapper: usize, mut notes: Vec<Note>) -> Vec<Part> {
 /// Binds the expression that stands at a place of an object; `table` is that of an index.
 fn bound(
     object: &CatalogObject,
-    place: Place,
+    place: ExpressionPlace,
     expression: &Expression,
     table: Option<&TableDesc>,
     cx: &mut BindContext<'_>,
 ) -> Result<Expr> {
     let nowhere = || Error::internal("an expression that is nowhere");
     match (object, place) {
-        (CatalogObject::Table(table), Place::Default(number) | Place::Generated(number)) => {
+        (CatalogObject::Table(table), ExpressionPlace::Default(number) | ExpressionPlace::Generated(number)) => {
             let column = table.columns.get(number as usize - 1).ok_or_else(nowhere)?;
             let ty = Ty { oid: column.type_oid, typmod: column.typmod };
             match place {
-                Place::Default(_) => bind::bind_default(expression, ty, &column.name, cx),
+                ExpressionPlace::Default(_) => bind::bind_default(expression, ty, &column.name, cx),
                 _ => bind::bind_computed(bind::Computed::Generated, expression, ty, &column.name, table, cx),
             }
         }
-        (CatalogObject::Table(table), Place::Check(_)) => bind::bind_check(expression, table, cx),
-        (CatalogObject::Index(_), Place::Key(_)) => {
+        (CatalogObject::Table(table), ExpressionPlace::Check(_)) => bind::bind_check(expression, table, cx),
+        (CatalogObject::Index(_), ExpressionPlace::Key(_)) => {
             bind::bind_index_expression(expression, table.ok_or_else(nowhere)?, cx)
         }
-        (CatalogObject::Index(_), Place::Predicate) => {
+        (CatalogObject::Index(_), ExpressionPlace::Predicate) => {
             bind::bind_index_predicate(expression, table.ok_or_else(nowhere)?, cx)
         }
         (CatalogObject::Type(ty), place) => match (&ty.kind, place) {
-            (TypeKind::Domain(domain), Place::OfDomain) => {
+            (TypeKind::Domain(domain), ExpressionPlace::OfDomain) => {
                 bind::bind_default(expression, Ty { oid: domain.base, typmod: domain.typmod }, &ty.name, cx)
             }
-            (TypeKind::Domain(domain), Place::Check(_)) => bind::bind_shown_condition(expression, domain, cx),
+            (TypeKind::Domain(domain), ExpressionPlace::Check(_)) => bind::bind_shown_condition(expression, domain, cx),
             _ => Err(nowhere()),
         },
         _ => Err(nowhere()),
@@ -237,13 +237,13 @@ fn bound(
 /// What is kept of an expression that is written at a place of an object.
 pub(crate) fn kept(
     object: &CatalogObject,
-    place: Place,
+    place: ExpressionPlace,
     written: &Expression,
     table: Option<&TableDesc>,
     cx: &mut BindContext<'_>,
 ) -> Result<Expression> {
     let Expression::Written(text) = written else { return Ok(written.clone()) };
-    if let (CatalogObject::Table(view), Place::Query) = (object, place) {
+    if let (CatalogObject::Table(view), ExpressionPlace::Query) = (object, place) {
         return kept_query(view, text, cx);
     }
     let calls = std::mem::replace(&mut cx.keeps_calls, true);
@@ -284,20 +284,20 @@ fn kept_query(view: &TableDesc, text: &str, cx: &mut BindContext<'_>) -> Result<
 /// Why it has none.
 pub(crate) fn check(
     object: &CatalogObject,
-    place: Place,
+    place: ExpressionPlace,
     expression: &Expression,
     table: Option<&TableDesc>,
     cx: &mut BindContext<'_>,
 ) -> Result<()> {
     match (object, place) {
-        (CatalogObject::Table(view), Place::Query) => bind::bind_stored_view(view, cx).map(drop),
+        (CatalogObject::Table(view), ExpressionPlace::Query) => bind::bind_stored_view(view, cx).map(drop),
         _ => bound(object, place, expression, table, cx).map(drop),
     }
 }
 
 /// Puts references in the place of names in all that an object says. What it said before and could not be kept then stays.
 pub(crate) fn keep(object: &mut CatalogObject, cx: &mut BindContext<'_>) -> Result<()> {
-    let is_written = |(_, e): &(Place, &Expression)| matches!(e, Expression::Written(_));
+    let is_written = |(_, e): &(ExpressionPlace, &Expression)| matches!(e, Expression::Written(_));
     if !object.expressions().iter().any(is_written) {
         return Ok(());
     }
@@ -332,7 +332,7 @@ pub(crate) fn check_row_fields(object: &CatalogObject, cx: &mut BindContext<'_>)
         _ => None,
     };
     for (place, expression) in object.expressions() {
-        if place != Place::Query && expression.references().any(|r| matches!(r, Reference::Row {})) {
+        if place != ExpressionPlace::Query && expression.references().any(|r| matches!(r, Reference::Row {})) {
             bound(object, place, expression, table, cx)?;
         }
     }

@@ -14,13 +14,13 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn sublink(&mut self, link: &'a SubLink) -> Result<Located> {
         let at = link.location;
         let refused = match self.place() {
-            super::scope::Place::Default => Some("DEFAULT expression"),
-            super::scope::Place::Check => Some("check constraint"),
-            super::scope::Place::Generated => Some("column generation expression"),
-            super::scope::Place::Transform => Some("transform expression"),
-            super::scope::Place::IndexExpression => Some("index expression"),
-            super::scope::Place::IndexPredicate => Some("index predicate"),
-            super::scope::Place::Argument => Some("EXECUTE parameter"),
+            super::scope::ClauseKind::Default => Some("DEFAULT expression"),
+            super::scope::ClauseKind::Check => Some("check constraint"),
+            super::scope::ClauseKind::Generated => Some("column generation expression"),
+            super::scope::ClauseKind::Transform => Some("transform expression"),
+            super::scope::ClauseKind::IndexExpression => Some("index expression"),
+            super::scope::ClauseKind::IndexPredicate => Some("index predicate"),
+            super::scope::ClauseKind::Argument => Some("EXECUTE parameter"),
             _ => None,
         };
         if let Some(name) = refused {

@@ -6,7 +6,7 @@ use rupg_sql::nodes::ResTarget;
 
 use super::Binder;
 use super::dml::Written;
-use super::scope::{Item, Place};
+use super::scope::{ClauseKind, Item};
 use crate::ir::system_column::SystemColumn;
 use crate::ir::{Column, Expr, Rel, RelKind, Ty};
 
@@ -39,19 +39,19 @@ impl Binder<'_, '_> {
     fn refuse_in_definitions(&self, column: SystemColumn, location: i32) -> Result<()> {
         let name = column.name();
         let message = match self.place() {
-            Place::Check if column != SystemColumn::TableOid => {
+            ClauseKind::Check if column != SystemColumn::TableOid => {
                 format!("system column \"{name}\" reference in check constraint is invalid")
             }
-            Place::Generated if column != SystemColumn::TableOid => {
+            ClauseKind::Generated if column != SystemColumn::TableOid => {
                 format!("cannot use system column \"{name}\" in column generation expression")
             }
-            Place::MergeWhen if column != SystemColumn::TableOid => {
+            ClauseKind::MergeWhen if column != SystemColumn::TableOid => {
                 format!("cannot use system column \"{name}\" in MERGE WHEN condition")
             }
-            Place::IndexExpression | Place::IndexPredicate => {
+            ClauseKind::IndexExpression | ClauseKind::IndexPredicate => {
                 return Err(Error::unsupported("index creation on system columns is not supported"));
             }
-            Place::Check | Place::Generated => {
+            ClauseKind::Check | ClauseKind::Generated => {
                 return Err(self.unsupported(format!("system column \"{name}\" is not supported here"), location));
             }
             _ => return Ok(()),

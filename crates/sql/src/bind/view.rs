@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use super::expr::{QUERY_DEPTH, and};
 use super::from::{Relation, table_columns};
 use super::node::strings;
-use super::scope::{Item, NamedColumn, Place, columns_of};
+use super::scope::{ClauseKind, Item, NamedColumn, columns_of};
 use super::{BindContext, Binder};
 use crate::functions::SEQUENCE_STATE;
 use crate::ir::{BoundIndex, Expr, Query, QueryOfView, Rel, RelColumn, RelKind, TableInfo, Ty, WrittenView};
@@ -383,7 +383,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             unstarred: 0,
         });
         let (mut query, mut at) = (Query::default(), Vec::new());
-        self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
+        self.targets(&select.targetList, &mut query, &mut at, ClauseKind::Targets)?;
         if self.scope().set_calls.is_some() {
             return Err(refuse("Views that return set-returning functions are not automatically updatable."));
         }
@@ -394,7 +394,7 @@ impl<'a, 'c> Binder<'a, 'c> {
         if self.scope().rels.len() > 1 {
             return Err(refuse("Views that return window functions are not automatically updatable."));
         }
-        let filter = self.condition(select.whereClause.as_ref(), Place::Where, "WHERE")?;
+        let filter = self.condition(select.whereClause.as_ref(), ClauseKind::Where, "WHERE")?;
         let names_system = self.scope().rels[0].columns.len() > table.desc.columns.len();
         self.scopes.pop();
         let targets = query.targets.into_iter().map(|t| t.expr).collect();

@@ -14,7 +14,7 @@ use super::coerce::{base_of, can_coerce};
 use super::equal::same;
 use super::func::Callee;
 use super::node::{location, strings};
-use super::scope::Place;
+use super::scope::ClauseKind;
 use super::visit::{has_columns, walk};
 use super::{Binder, Located};
 use crate::functions::CastContext;
@@ -74,7 +74,7 @@ impl<'a> Binder<'a, '_> {
         let (args, ty) = self.coerce_arguments(args, &declared, ret, None, own_name)?;
         self.check_window_call(call, &callee, &name, args.is_empty())?;
         let filter = match &call.agg_filter {
-            Some(node) => Some(self.at_place(Place::Filter, |b| {
+            Some(node) => Some(self.at_place(ClauseKind::Filter, |b| {
                 let value = b.expr(node)?;
                 b.coerce_to_boolean(value, "FILTER")
             })?),
@@ -84,7 +84,7 @@ impl<'a> Binder<'a, '_> {
             return Err(self.error(SqlState::WINDOWING_ERROR, "window function calls cannot be nested", at));
         }
         let place = self.place();
-        if !matches!(place, Place::Targets | Place::OrderBy | Place::DistinctOn) {
+        if !matches!(place, ClauseKind::Targets | ClauseKind::OrderBy | ClauseKind::DistinctOn) {
             let message = format!("window functions are not allowed in {}", place.name());
             return Err(self.error(SqlState::WINDOWING_ERROR, message, call.location));
         }
@@ -208,7 +208,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     fn window_key(&mut self, node: &'a Node) -> Result<Located> {
-        let value = self.at_place(Place::Window, |b| b.expr(node))?;
+        let value = self.at_place(ClauseKind::Window, |b| b.expr(node))?;
         let at = if value.at < 0 { location(node) } else { value.at };
         self.resolve_unknown(Located { expr: value.expr, at })
     }
@@ -274,7 +274,7 @@ impl<'a> Binder<'a, '_> {
     /// The offset of a frame bound: `transformFrameOffset`.
     fn frame_offset(&mut self, node: Option<&'a Node>, mode: FrameMode, order: &[(Expr, bool, bool)]) -> Result<Expr> {
         let Some(node) = node else { return Err(Error::internal("a frame bound without its offset")) };
-        let value = self.at_place(Place::Window, |b| b.expr(node))?;
+        let value = self.at_place(ClauseKind::Window, |b| b.expr(node))?;
         let at = value.at;
         let name = match mode {
             FrameMode::Rows => "ROWS",

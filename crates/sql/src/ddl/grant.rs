@@ -222,7 +222,7 @@ async fn grant_on(cx: &mut Cx<'_>, request: &Request, class: Class, oid: Oid) ->
     let before = privileges::items_of(&catalog, &object);
     let mut changed = false;
     if !wanted.is_empty() {
-        let place = Place {
+        let place = GrantTarget {
             object: &object,
             owner,
             class: actual,
@@ -280,7 +280,7 @@ fn columns_of(request: &Request, object: &CatalogObject, whole: Privileges) -> R
 }
 
 /// What is to be changed, apart from the list.
-struct Place<'a> {
+struct GrantTarget<'a> {
     object: &'a CatalogObject,
     owner: Oid,
     class: Class,
@@ -293,7 +293,7 @@ struct Place<'a> {
     all: bool,
 }
 
-impl Place<'_> {
+impl GrantTarget<'_> {
     /// Whether a role may do anything here, so that it is only warned if it may not grant.
     fn is_open_to(&self, catalog: &Catalog, who: privileges::Who) -> bool {
         let all = self.class.all();
@@ -320,12 +320,12 @@ fn change(
     cx: &Cx<'_>,
     catalog: &Catalog,
     request: &Request,
-    place: &Place<'_>,
+    place: &GrantTarget<'_>,
     items: &mut Vec<AclItem>,
     above: &[AclItem],
 ) -> Result<bool> {
     let who = cx.session.who();
-    let &Place { owner, wanted, all, .. } = place;
+    let &GrantTarget { owner, wanted, all, .. } = place;
     let merged: Vec<AclItem> = above.iter().chain(items.iter()).copied().collect();
     let (grantor, available) = best_grantor(catalog, who, wanted, &merged, owner);
     if available.is_empty() && !place.is_open_to(catalog, privileges::Who { role: grantor, ..who }) {
@@ -390,7 +390,7 @@ fn grant_on_column(
     list: &mut PrivilegesDesc,
 ) -> Result<bool> {
     let catalog = cx.session.transaction_catalog();
-    let place = Place {
+    let place = GrantTarget {
         object,
         owner: owner_of(&catalog, object).unwrap_or(Oid::INVALID),
         class: Class::Column,

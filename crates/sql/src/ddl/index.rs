@@ -278,7 +278,7 @@ fn expression_of(
         binder.keeps_calls = true;
         bind_index_expression(&text, table, binder)
     })?;
-    let place = collation::Place { catalog: &catalog, sql, columns: collation::Columns::Table(table) };
+    let place = collation::CollatedExpr { catalog: &catalog, sql, columns: collation::Columns::Table(table) };
     let collation = collation::of_expression(&said, place)?;
     let collation = collation
         .ok_or_else(|| collation::indeterminate("could not determine which collation to use for index expression"))?;

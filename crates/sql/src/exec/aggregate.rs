@@ -8,7 +8,7 @@ use base::{Error, Oid, Result};
 use smallvec::SmallVec;
 use types::{Datum, DatumRef, room};
 
-use super::rows::{KeyTable, RowStore, Rows};
+use super::rows::{KeyTable, RowLists, RowStore};
 use super::scan::Scan;
 use super::sort::{self, compare_keys};
 use super::{Cx, Next, Operator, operator};
@@ -45,13 +45,13 @@ struct Groups {
     /// Columns that are constant in a group, from its first row.
     carried: RowStore,
     /// One state for each of `node.calls`, group after group.
-    states: Rows<State>,
+    states: RowLists<AggregateState>,
     count: usize,
     key: Vec<Datum>,
 }
 
 /// One aggregate of one group.
-struct State {
+struct AggregateState {
     accumulator: Box<dyn Accumulator>,
     /// Arguments seen (DISTINCT).
     seen: Option<KeyTable>,
@@ -61,15 +61,15 @@ struct State {
     charged: usize,
 }
 
-impl Drop for State {
+impl Drop for AggregateState {
     fn drop(&mut self) {
         work::discard(&mut self.kept);
     }
 }
 
-impl State {
-    fn new(call: &AggregateCall) -> State {
-        State {
+impl AggregateState {
+    fn new(call: &AggregateCall) -> AggregateState {
+        AggregateState {
             accumulator: (call.aggregate.create)(&call.arg_types),
             seen: call.distinct.then(|| KeyTable::new(&call.arg_types)),
             kept: Vec::new(),
@@ -225,7 +225,7 @@ impl Aggregate {
         let groups = Groups {
             keys: KeyTable::new(&types),
             carried: RowStore::default(),
-            states: Rows::default(),
+            states: RowLists::default(),
             count: 0,
             key: Vec::new(),
         };
@@ -302,7 +302,7 @@ impl Groups {
     /// Begins the states of a new group, whose carried columns take so many bytes.
     fn add_states(&mut self, node: &AggregateNode, bytes: usize, cx: &mut Cx<'_, '_>) -> Result<()> {
         cx.run.charge(bytes + node.calls.len() * STATE_BYTES)?;
-        self.states.push(node.calls.iter().map(State::new));
+        self.states.push(node.calls.iter().map(AggregateState::new));
         self.count += 1;
         Ok(())
     }

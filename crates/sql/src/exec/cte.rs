@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 use types::Datum;
 
 use super::foreign_key::Constraints;
-use super::rows::{KeyTable, Rows, datum_bytes};
+use super::rows::{KeyTable, RowLists, datum_bytes};
 use super::{Cx, Machine, Next, Operator, Run};
 use crate::plan::{CteScanNode, RecursionNode, Target, WorkTableNode};
 
@@ -52,7 +52,7 @@ struct Cell {
 /// Rows one after the other.
 #[derive(Default)]
 struct Kept {
-    rows: Rows<Datum>,
+    rows: RowLists<Datum>,
 }
 
 impl Kept {

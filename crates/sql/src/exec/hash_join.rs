@@ -24,11 +24,11 @@ pub(super) struct HashJoin {
     next_row: Vec<u32>,
     /// Build rows that found a partner (RIGHT, FULL).
     matched_rows: Vec<bool>,
-    state: State,
+    state: HashJoinState,
     key: Vec<Datum>,
 }
 
-enum State {
+enum HashJoinState {
     Building,
     /// The next probe row is wanted.
     Probing,
@@ -57,7 +57,7 @@ impl HashJoin {
             first: Vec::new(),
             next_row: Vec::new(),
             matched_rows: Vec::new(),
-            state: State::Building,
+            state: HashJoinState::Building,
             key: Vec::new(),
         }
     }
@@ -108,25 +108,25 @@ impl Operator for HashJoin {
         let node = Arc::clone(&self.node);
         loop {
             match self.state {
-                State::Building => match self.build.next(cx, frame)? {
+                HashJoinState::Building => match self.build.next(cx, frame)? {
                     Next::Row => self.add(cx, frame)?,
-                    Next::Done => self.state = State::Probing,
+                    Next::Done => self.state = HashJoinState::Probing,
                     wait => return Ok(wait),
                 },
-                State::Probing => match self.probe.next(cx, frame)? {
+                HashJoinState::Probing => match self.probe.next(cx, frame)? {
                     Next::Row => {
                         let found = match self.read_key(&node.probe_keys, cx, frame)? {
                             true => self.keys.find(&self.key),
                             false => None,
                         };
                         let row = found.map_or(END, |number| self.first[number]);
-                        self.state = State::Matching { row, matched: false };
+                        self.state = HashJoinState::Matching { row, matched: false };
                     }
-                    Next::Done if keeps_build(node.join) => self.state = State::Rest(0),
+                    Next::Done if keeps_build(node.join) => self.state = HashJoinState::Rest(0),
                     other => return Ok(other),
                 },
-                State::Matching { row: END, matched } => {
-                    self.state = State::Probing;
+                HashJoinState::Matching { row: END, matched } => {
+                    self.state = HashJoinState::Probing;
                     match node.join {
                         JoinType::Left | JoinType::Full if !matched => {
                             for &slot in &node.build_slots {
@@ -141,13 +141,13 @@ impl Operator for HashJoin {
                         return Ok(Next::Wait(wait));
                     }
                 }
-                State::Matching { row, matched } => {
+                HashJoinState::Matching { row, matched } => {
                     self.rows.restore(row as usize, frame, &node.build_slots);
                     let fits = all_true(&node.conditions, cx, frame)?;
-                    self.state = State::Matching { row: self.next_row[row as usize], matched: matched || fits };
+                    self.state = HashJoinState::Matching { row: self.next_row[row as usize], matched: matched || fits };
                     if fits && matches!(node.join, JoinType::Semi | JoinType::Anti) {
                         // One partner says it all.
-                        self.state = State::Probing;
+                        self.state = HashJoinState::Probing;
                         if node.join == JoinType::Semi {
                             return Ok(Next::Row);
                         }
@@ -160,11 +160,11 @@ impl Operator for HashJoin {
                         return Ok(Next::Wait(wait));
                     }
                 }
-                State::Rest(row) => {
+                HashJoinState::Rest(row) => {
                     if row == self.rows.len() {
                         return Ok(Next::Done);
                     }
-                    self.state = State::Rest(row + 1);
+                    self.state = HashJoinState::Rest(row + 1);
                     if !self.matched_rows[row] {
                         for &slot in &node.probe_slots {
                             frame[slot as usize] = Datum::Null;
@@ -182,17 +182,17 @@ impl Operator for HashJoin {
 
     fn rescan(&mut self, forget: bool) {
         self.probe.rescan(forget);
-        if forget || matches!(self.state, State::Building) {
+        if forget || matches!(self.state, HashJoinState::Building) {
             self.keys.clear();
             self.rows.clear();
             self.first.clear();
             self.next_row.clear();
             self.matched_rows.clear();
-            self.state = State::Building;
+            self.state = HashJoinState::Building;
             self.build.rescan(forget);
         } else {
             self.matched_rows.fill(false);
-            self.state = State::Probing;
+            self.state = HashJoinState::Probing;
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct MergeJoin {
     node: Arc<MergeJoinNode>,
     left: Box<dyn Operator>,
     right: Box<dyn Operator>,
-    state: State,
+    state: MergeJoinState,
     left_key: Vec<Datum>,
     /// The left row, if its slots may be overwritten (RIGHT, FULL), and whether they are.
     left_row: RowStore,
@@ -56,7 +56,7 @@ enum Ahead {
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum MergeJoinState {
     /// The next left row is wanted.
     Left,
     /// A left row is there, and its group is looked for.
@@ -107,7 +107,7 @@ impl MergeJoin {
             left: operator(&node.left),
             right: operator(&node.right),
             node: Arc::clone(node),
-            state: State::Left,
+            state: MergeJoinState::Left,
             left_key: Vec::new(),
             left_row: RowStore::default(),
             left_moved: false,
@@ -251,7 +251,7 @@ impl MergeJoin {
 
     /// The left row has found nobody: whether it comes nevertheless.
     fn unmatched(&mut self, frame: &mut [Datum]) -> bool {
-        self.state = State::Left;
+        self.state = MergeJoinState::Left;
         if matches!(self.node.join, JoinType::Left | JoinType::Full) {
             fill_null(frame, &self.node.right_slots);
             self.right_moved = true;
@@ -265,13 +265,13 @@ impl MergeJoin {
         self.group.restore(at, frame, &node.right_slots);
         self.right_moved = true;
         let fits = all_true(&node.conditions, cx, frame)?;
-        self.state = State::Matching { at: at + 1, matched: matched || fits };
+        self.state = MergeJoinState::Matching { at: at + 1, matched: matched || fits };
         if !fits {
             return Ok(false);
         }
         match node.join {
             // One partner says it all.
-            JoinType::Semi | JoinType::Anti => self.state = State::Left,
+            JoinType::Semi | JoinType::Anti => self.state = MergeJoinState::Left,
             JoinType::Right | JoinType::Full => self.partnered[at] = true,
             JoinType::Inner | JoinType::Left => {}
         }
@@ -313,12 +313,13 @@ impl Operator for MergeJoin {
     fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
         loop {
             match self.state {
-                State::Left => {
+                MergeJoinState::Left => {
                     self.restore_left(frame);
                     match self.left.next(cx, frame)? {
                         Next::Row => {}
                         Next::Done => {
-                            self.state = if self.keeps_right() { State::Rest { at: 0 } } else { State::Done };
+                            self.state =
+                                if self.keeps_right() { MergeJoinState::Rest { at: 0 } } else { MergeJoinState::Done };
                             continue;
                         }
                         wait => return Ok(wait),
@@ -329,9 +330,9 @@ impl Operator for MergeJoin {
                     }
                     let node = Arc::clone(&self.node);
                     let has_key = read_key(&node.left_keys, &mut self.left_key, cx, frame)?;
-                    self.state = if has_key { State::Seek } else { State::Alone };
+                    self.state = if has_key { MergeJoinState::Seek } else { MergeJoinState::Alone };
                 }
-                State::Alone => {
+                MergeJoinState::Alone => {
                     if self.unmatched(frame) {
                         return Ok(Next::Row);
                     }
@@ -339,18 +340,18 @@ impl Operator for MergeJoin {
                         return Ok(Next::Wait(wait));
                     }
                 }
-                State::Seek => match self.seek(cx, frame)? {
+                MergeJoinState::Seek => match self.seek(cx, frame)? {
                     Sought::Group => {
                         self.restore_left(frame);
-                        self.state = State::Matching { at: 0, matched: false };
+                        self.state = MergeJoinState::Matching { at: 0, matched: false };
                     }
                     Sought::Nothing => {
                         self.restore_left(frame);
                         // Beyond the last right row nothing can match.
                         let over = self.ahead == Ahead::End && self.group.len() == 0 && !self.keeps_left();
-                        self.state = if over { State::Done } else { State::Alone };
+                        self.state = if over { MergeJoinState::Done } else { MergeJoinState::Alone };
                     }
-                    Sought::Passed if self.keeps_right() => self.state = State::Leaving { at: 0 },
+                    Sought::Passed if self.keeps_right() => self.state = MergeJoinState::Leaving { at: 0 },
                     Sought::Passed => self.leave_group(),
                     Sought::Orphan => {
                         self.orphan(frame);
@@ -358,9 +359,9 @@ impl Operator for MergeJoin {
                     }
                     Sought::Wait(wait) => return Ok(Next::Wait(wait)),
                 },
-                State::Matching { at, matched } if at == self.group.len() => {
+                MergeJoinState::Matching { at, matched } if at == self.group.len() => {
                     if matched {
-                        self.state = State::Left;
+                        self.state = MergeJoinState::Left;
                     } else if self.unmatched(frame) {
                         return Ok(Next::Row);
                     }
@@ -368,7 +369,7 @@ impl Operator for MergeJoin {
                         return Ok(Next::Wait(wait));
                     }
                 }
-                State::Matching { at, matched } => {
+                MergeJoinState::Matching { at, matched } => {
                     if self.try_row(at, matched, cx, frame)? {
                         return Ok(Next::Row);
                     }
@@ -376,12 +377,12 @@ impl Operator for MergeJoin {
                         return Ok(Next::Wait(wait));
                     }
                 }
-                State::Leaving { at } if at == self.group.len() => {
+                MergeJoinState::Leaving { at } if at == self.group.len() => {
                     self.leave_group();
-                    self.state = State::Seek;
+                    self.state = MergeJoinState::Seek;
                 }
-                State::Leaving { at } => {
-                    self.state = State::Leaving { at: at + 1 };
+                MergeJoinState::Leaving { at } => {
+                    self.state = MergeJoinState::Leaving { at: at + 1 };
                     if !self.partnered[at] {
                         self.group.restore(at, frame, &self.node.right_slots);
                         self.right_moved = true;
@@ -389,8 +390,8 @@ impl Operator for MergeJoin {
                         return Ok(Next::Row);
                     }
                 }
-                State::Rest { at } if at < self.group.len() => {
-                    self.state = State::Rest { at: at + 1 };
+                MergeJoinState::Rest { at } if at < self.group.len() => {
+                    self.state = MergeJoinState::Rest { at: at + 1 };
                     if !self.partnered[at] {
                         self.group.restore(at, frame, &self.node.right_slots);
                         self.right_moved = true;
@@ -398,14 +399,14 @@ impl Operator for MergeJoin {
                         return Ok(Next::Row);
                     }
                 }
-                State::Rest { .. } => {
+                MergeJoinState::Rest { .. } => {
                     if self.ahead == Ahead::Unread
                         && let Read::Wait(wait) = self.read_right(cx, frame)?
                     {
                         return Ok(Next::Wait(wait));
                     }
                     if self.ahead == Ahead::End {
-                        self.state = State::Done;
+                        self.state = MergeJoinState::Done;
                         continue;
                     }
                     self.ahead = Ahead::Unread;
@@ -414,7 +415,7 @@ impl Operator for MergeJoin {
                     self.orphan(frame);
                     return Ok(Next::Row);
                 }
-                State::Done => return Ok(Next::Done),
+                MergeJoinState::Done => return Ok(Next::Done),
             }
         }
     }
@@ -427,7 +428,7 @@ impl Operator for MergeJoin {
         self.last_row.clear();
         (self.left_moved, self.right_moved, self.filling) = (false, false, false);
         self.ahead = Ahead::Unread;
-        self.state = State::Left;
+        self.state = MergeJoinState::Left;
     }
 }
 

@@ -97,10 +97,10 @@ pub enum Progress {
 
 /// One row of a result, where it lies.
 #[derive(Clone, Copy)]
-pub struct OutputRow<'a>(Place<'a>);
+pub struct OutputRow<'a>(RowSource<'a>);
 
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum RowSource<'a> {
     Values(&'a [Datum]),
     /// In an execution's frame, and which values of it are the row.
     Frame(&'a [Datum], &'a [u32]),
@@ -110,24 +110,24 @@ enum Place<'a> {
 
 impl<'a> OutputRow<'a> {
     pub(crate) fn at(frame: &'a [Datum], slots: &'a [u32]) -> OutputRow<'a> {
-        OutputRow(Place::Frame(frame, slots))
+        OutputRow(RowSource::Frame(frame, slots))
     }
 
     pub(crate) fn stored(row: StoredRow<'a>, columns: &'a [u32]) -> OutputRow<'a> {
-        OutputRow(Place::Stored(row, columns))
+        OutputRow(RowSource::Stored(row, columns))
     }
 
     /// A row of these values.
     pub fn of(values: &'a [Datum]) -> OutputRow<'a> {
-        OutputRow(Place::Values(values))
+        OutputRow(RowSource::Values(values))
     }
 
     /// Number of columns.
     pub fn len(&self) -> usize {
         match self.0 {
-            Place::Values(values) => values.len(),
-            Place::Frame(_, slots) => slots.len(),
-            Place::Stored(_, columns) => columns.len(),
+            RowSource::Values(values) => values.len(),
+            RowSource::Frame(_, slots) => slots.len(),
+            RowSource::Stored(_, columns) => columns.len(),
         }
     }
 
@@ -140,9 +140,9 @@ impl<'a> OutputRow<'a> {
     #[inline]
     pub fn get(&self, i: usize) -> DatumRef<'a> {
         match self.0 {
-            Place::Values(values) => values[i].as_ref(),
-            Place::Frame(frame, slots) => frame[slots[i] as usize].as_ref(),
-            Place::Stored(row, columns) => row.get(columns[i] as usize),
+            RowSource::Values(values) => values[i].as_ref(),
+            RowSource::Frame(frame, slots) => frame[slots[i] as usize].as_ref(),
+            RowSource::Stored(row, columns) => row.get(columns[i] as usize),
         }
     }
 
@@ -150,7 +150,7 @@ impl<'a> OutputRow<'a> {
     #[inline]
     pub fn text_bytes(&self, i: usize) -> Option<&'a [u8]> {
         match self.0 {
-            Place::Stored(row, columns) => row.text_bytes(columns[i] as usize),
+            RowSource::Stored(row, columns) => row.text_bytes(columns[i] as usize),
             _ => None,
         }
     }
@@ -158,9 +158,9 @@ impl<'a> OutputRow<'a> {
     /// The `i`th value, owned. Panics past the end.
     pub fn get_owned(&self, i: usize) -> Datum {
         match self.0 {
-            Place::Values(values) => values[i].clone(),
-            Place::Frame(frame, slots) => frame[slots[i] as usize].clone(),
-            Place::Stored(row, columns) => row.get_owned(columns[i] as usize),
+            RowSource::Values(values) => values[i].clone(),
+            RowSource::Frame(frame, slots) => frame[slots[i] as usize].clone(),
+            RowSource::Stored(row, columns) => row.get_owned(columns[i] as usize),
         }
     }
 

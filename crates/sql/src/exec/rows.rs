@@ -28,20 +28,20 @@ pub(crate) fn datum_bytes(value: &Datum) -> usize {
 /// Rows of as many values each, in lists that stay where they are: one list would be moved as a whole when it grows, which takes
 /// the longer the longer it is.
 #[derive(Debug)]
-pub(super) struct Rows<T: Send + 'static> {
-    /// [`Rows::IN_LIST`] rows each, but for the last one.
+pub(super) struct RowLists<T: Send + 'static> {
+    /// [`RowLists::IN_LIST`] rows each, but for the last one.
     lists: Vec<Vec<T>>,
     width: usize,
     count: usize,
 }
 
-impl<T: Send + 'static> Default for Rows<T> {
-    fn default() -> Rows<T> {
-        Rows { lists: Vec::new(), width: 0, count: 0 }
+impl<T: Send + 'static> Default for RowLists<T> {
+    fn default() -> RowLists<T> {
+        RowLists { lists: Vec::new(), width: 0, count: 0 }
     }
 }
 
-impl<T: Send + 'static> Rows<T> {
+impl<T: Send + 'static> RowLists<T> {
     const IN_LIST: usize = 512;
 
     pub fn len(&self) -> usize {
@@ -85,7 +85,7 @@ impl<T: Send + 'static> Rows<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Rows<T> {
+impl<T: Send + 'static> Drop for RowLists<T> {
     fn drop(&mut self) {
         self.clear();
     }
@@ -94,7 +94,7 @@ impl<T: Send + 'static> Drop for Rows<T> {
 /// Copies of some slots of a frame, row after row.
 #[derive(Debug, Default)]
 pub(super) struct RowStore {
-    rows: Rows<Datum>,
+    rows: RowLists<Datum>,
 }
 
 impl RowStore {
@@ -223,12 +223,12 @@ enum Looked {
 pub(super) struct KeyTable {
     types: Box<[Oid]>,
     chains: Chains,
-    keys: Rows<Datum>,
+    keys: RowLists<Datum>,
 }
 
 impl KeyTable {
     pub fn new(types: &[Oid]) -> KeyTable {
-        KeyTable { types: types.into(), chains: Chains::default(), keys: Rows::default() }
+        KeyTable { types: types.into(), chains: Chains::default(), keys: RowLists::default() }
     }
 
     pub fn clear(&mut self) {

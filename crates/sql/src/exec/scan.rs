@@ -26,14 +26,14 @@ pub(super) struct Scan {
     node: Arc<ScanNode>,
     batch: RowBatch,
     at: usize,
-    state: State,
+    state: ScanState,
     size: usize,
     key: Vec<u8>,
     /// What only the result has is not put into the frame: [`Scan::row`] is asked for it.
     straight: bool,
 }
 
-enum State {
+enum ScanState {
     Start,
     /// The engine's scan.
     Open(Box<dyn engine_api::Scan>),
@@ -53,7 +53,7 @@ impl Scan {
             node: Arc::clone(node),
             batch: RowBatch::new(),
             at: 0,
-            state: State::Start,
+            state: ScanState::Start,
             size: FIRST_BATCH,
             key: Vec::new(),
             straight: false,
@@ -81,23 +81,23 @@ impl Scan {
         let table = node.table.open(cx.run.txn)?;
         self.key.clear();
         self.state = match &node.access {
-            Access::Places(values) => State::Rows(rows_at(values, cx, frame)?),
+            Access::Places(values) => ScanState::Rows(rows_at(values, cx, frame)?),
             Access::Full => open(cx, table, None, KeyRange::all(), false, node.content)?,
             Access::Point { index, key } => {
                 if push_parts(key, cx, frame, &mut self.key)? {
                     cx.run.txn.get(table, *index, &self.key, &mut self.batch)?;
                 }
-                State::Last
+                ScanState::Last
             }
-            Access::Multi { key, list, values, .. } => State::Keys(list_keys(key, *list, values, cx, frame)?),
-            Access::Ranges { column, ranges, .. } => State::Ranges(disjoint(*column, ranges, cx, frame)?, None),
+            Access::Multi { key, list, values, .. } => ScanState::Keys(list_keys(key, *list, values, cx, frame)?),
+            Access::Ranges { column, ranges, .. } => ScanState::Ranges(disjoint(*column, ranges, cx, frame)?, None),
             Access::Range { index, prefix, next, lower, upper, reverse } => {
                 if !push_parts(prefix, cx, frame, &mut self.key)? {
-                    State::Last
+                    ScanState::Last
                 } else {
                     match range(&self.key, *next, lower.as_ref(), upper.as_ref(), cx, frame)? {
                         Some(range) => open(cx, table, Some(*index), range, *reverse, node.content)?,
-                        None => State::Last,
+                        None => ScanState::Last,
                     }
                 }
             }
@@ -110,15 +110,15 @@ impl Scan {
         self.batch.clear();
         self.at = 0;
         match &mut self.state {
-            State::Open(scan) => {
+            ScanState::Open(scan) => {
                 let more = scan.next(cx.run.txn, self.size, &mut self.batch)?;
                 self.size = (self.size * 4).min(LARGEST_BATCH);
                 if !more {
-                    self.state = State::Last;
+                    self.state = ScanState::Last;
                 }
                 Ok(more || !self.batch.is_empty())
             }
-            State::Keys(keys) => {
+            ScanState::Keys(keys) => {
                 let Access::Multi { index, .. } = &self.node.access else {
                     return Err(Error::internal("a list of keys without its access"));
                 };
@@ -129,7 +129,7 @@ impl Scan {
                 }
                 Ok(!self.batch.is_empty() || !keys.is_empty())
             }
-            State::Rows(rows) => {
+            ScanState::Rows(rows) => {
                 let table = self.node.table.open(cx.run.txn)?;
                 while self.batch.len() < FIRST_BATCH && !self.batch.is_full() {
                     let Some(row) = rows.pop_front() else { break };
@@ -138,7 +138,7 @@ impl Scan {
                 }
                 Ok(!self.batch.is_empty() || !rows.is_empty())
             }
-            State::Ranges(ranges, scan) => {
+            ScanState::Ranges(ranges, scan) => {
                 let Access::Ranges { index, .. } = &self.node.access else {
                     return Err(Error::internal("ranges without their access"));
                 };
@@ -159,14 +159,14 @@ impl Scan {
                 }
                 Ok(more || !self.batch.is_empty() || !ranges.is_empty())
             }
-            State::Start | State::Last => Ok(false),
+            ScanState::Start | ScanState::Last => Ok(false),
         }
     }
 }
 
 impl Operator for Scan {
     fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
-        if matches!(self.state, State::Start) {
+        if matches!(self.state, ScanState::Start) {
             self.start(cx, frame)?;
         }
         loop {
@@ -192,7 +192,7 @@ impl Operator for Scan {
         self.batch.clear();
         self.at = 0;
         self.size = FIRST_BATCH;
-        self.state = State::Start;
+        self.state = ScanState::Start;
     }
 }
 
@@ -244,8 +244,8 @@ fn open(
     range: KeyRange,
     reverse: bool,
     content: RowContent,
-) -> Result<State> {
-    Ok(State::Open(cx.run.txn.open_scan(ScanSpec { table: table.clone(), index, range, reverse, content })?))
+) -> Result<ScanState> {
+    Ok(ScanState::Open(cx.run.txn.open_scan(ScanSpec { table: table.clone(), index, range, reverse, content })?))
 }
 
 /// Appends the encoded parts; `false` if one can equal nothing (NULL, or a number that its column cannot hold).

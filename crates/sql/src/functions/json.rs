@@ -20,7 +20,7 @@ use types::{Datum, json::normal_form};
 
 use super::entry::{argument_types, immutable, int_of, mismatch, natural_type, stable, text_of};
 use super::{EvalContext, Function};
-use scan::Kind;
+use scan::DocumentKind;
 
 pub(super) use write::{write_json, write_key};
 
@@ -191,20 +191,20 @@ fn jsonb_build_array(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 fn type_of(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::text(match scan::kind(text_of(args, 0)?) {
-        Kind::Object => "object",
-        Kind::Array => "array",
-        Kind::String => "string",
-        Kind::Number => "number",
-        Kind::Bool => "boolean",
-        Kind::Null => "null",
+        DocumentKind::Object => "object",
+        DocumentKind::Array => "array",
+        DocumentKind::String => "string",
+        DocumentKind::Number => "number",
+        DocumentKind::Bool => "boolean",
+        DocumentKind::Null => "null",
     }))
 }
 
 fn array_length(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let text = text_of(args, 0)?;
     match scan::kind(text) {
-        Kind::Array => Ok(Datum::Int4(scan::elements(text)?.len() as i32)),
-        Kind::Object => Err(invalid("cannot get array length of a non-array")),
+        DocumentKind::Array => Ok(Datum::Int4(scan::elements(text)?.len() as i32)),
+        DocumentKind::Object => Err(invalid("cannot get array length of a non-array")),
         _ => Err(invalid("cannot get array length of a scalar")),
     }
 }
@@ -212,7 +212,7 @@ fn array_length(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 /// The field of an object; of equal keys the last one counts.
 fn field<'a>(text: &'a str, key: &str) -> Result<Option<&'a str>> {
     scan::check_escapes(text)?;
-    if scan::kind(text) != Kind::Object {
+    if scan::kind(text) != DocumentKind::Object {
         return Ok(None);
     }
     Ok(scan::fields(text)?.into_iter().rev().find(|(k, _)| k == key).map(|(_, v)| v))
@@ -221,7 +221,7 @@ fn field<'a>(text: &'a str, key: &str) -> Result<Option<&'a str>> {
 /// The element of an array; negative numbers count from its end.
 fn element(text: &str, index: i32) -> Result<Option<&str>> {
     scan::check_escapes(text)?;
-    if scan::kind(text) != Kind::Array {
+    if scan::kind(text) != DocumentKind::Array {
         return Ok(None);
     }
     let elements = scan::elements(text)?;
@@ -252,8 +252,8 @@ fn array_element_text(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 /// The element of a `jsonb`, where a scalar is the one element of itself.
 fn b_element(text: &str, index: i32) -> Result<Option<&str>> {
     match scan::kind(text) {
-        Kind::Array => element(text, index),
-        Kind::Object => Ok(None),
+        DocumentKind::Array => element(text, index),
+        DocumentKind::Object => Ok(None),
         _ => Ok(matches!(index, 0 | -1).then_some(text)),
     }
 }
@@ -289,8 +289,8 @@ fn path(args: &[Datum]) -> Result<Option<&str>> {
     scan::check_escapes(at)?;
     for step in steps {
         let next = match scan::kind(at) {
-            Kind::Object => field(at, step)?,
-            Kind::Array => step.trim_start().parse().map_or(Ok(None), |i| element(at, i))?,
+            DocumentKind::Object => field(at, step)?,
+            DocumentKind::Array => step.trim_start().parse().map_or(Ok(None), |i| element(at, i))?,
             _ => None,
         };
         match next {

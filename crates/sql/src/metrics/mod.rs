@@ -68,7 +68,7 @@ impl StatementKind {
 
 /// The counters of one kind of statement.
 #[derive(Default)]
-struct Kind {
+struct StatementCounters {
     times: Histogram,
     rows: AtomicU64,
 }
@@ -77,7 +77,7 @@ struct Kind {
 #[derive(Default)]
 #[repr(align(128))]
 struct Own {
-    kinds: [Kind; StatementKind::ALL.len()],
+    kinds: [StatementCounters; StatementKind::ALL.len()],
     /// Errors are rare enough for a lock that nobody else holds.
     errors: Mutex<BTreeMap<SqlState, u64>>,
 }

@@ -25,7 +25,7 @@ const QUERY_BYTES_MAX: usize = 1024;
 /// What a session is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum State {
+pub enum SessionState {
     /// Running a statement.
     Active,
     /// Waiting for its client, outside of a block.
@@ -36,19 +36,20 @@ pub enum State {
     IdleInFailed,
 }
 
-impl State {
+impl SessionState {
     /// As `pg_stat_activity` names it.
     pub fn name(self) -> &'static str {
         match self {
-            State::Active => "active",
-            State::Idle => "idle",
-            State::IdleInTransaction => "idle in transaction",
-            State::IdleInFailed => "idle in transaction (aborted)",
+            SessionState::Active => "active",
+            SessionState::Idle => "idle",
+            SessionState::IdleInTransaction => "idle in transaction",
+            SessionState::IdleInFailed => "idle in transaction (aborted)",
         }
     }
 
-    fn of(number: u8) -> State {
-        [State::Active, State::Idle, State::IdleInTransaction, State::IdleInFailed][usize::from(number & 3)]
+    fn of(number: u8) -> SessionState {
+        [SessionState::Active, SessionState::Idle, SessionState::IdleInTransaction, SessionState::IdleInFailed]
+            [usize::from(number & 3)]
     }
 }
 
@@ -121,7 +122,7 @@ struct Words {
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// State.
-    pub state: State,
+    pub state: SessionState,
     /// What is waited for.
     pub waiting: Waiting,
     /// Start of the last statement; 0 before the first.
@@ -150,11 +151,11 @@ impl Activity {
         }
         self.query_start.store(now, Ordering::Relaxed);
         self.state_change.store(now, Ordering::Relaxed);
-        self.state.store(State::Active as u8, Ordering::Relaxed);
+        self.state.store(SessionState::Active as u8, Ordering::Relaxed);
     }
 
     /// The statement is over, or the client is to say what comes next.
-    pub fn rests(&self, state: State, transaction_start: i64, now: i64) {
+    pub fn rests(&self, state: SessionState, transaction_start: i64, now: i64) {
         self.transaction_start.store(transaction_start, Ordering::Relaxed);
         self.state_change.store(now, Ordering::Relaxed);
         self.state.store(state as u8, Ordering::Relaxed);
@@ -198,7 +199,7 @@ impl Activity {
             (secrets::without_secrets(&words.query).into_owned(), words.application.clone())
         };
         Snapshot {
-            state: State::of(self.state.load(Ordering::Relaxed)),
+            state: SessionState::of(self.state.load(Ordering::Relaxed)),
             waiting: match self.waiting.load(Ordering::Relaxed) {
                 0 => Waiting::No,
                 1 => Waiting::Lock,
@@ -313,7 +314,7 @@ impl Monitor {
             database,
             role,
             client,
-            state: AtomicU8::new(State::Idle as u8),
+            state: AtomicU8::new(SessionState::Idle as u8),
             waiting: AtomicU8::new(Waiting::No as u8),
             query_start: AtomicI64::new(0),
             transaction_start: AtomicI64::new(0),
@@ -383,9 +384,9 @@ mod tests {
         let first = monitor.list(7, 10, Oid(1), Oid(2), ClientPlace::default());
         first.activity.begins(&"\u{e4}".repeat(2000), 20);
         let seen = monitor.session(7).unwrap().snapshot();
-        assert_eq!((seen.state, seen.query_start, seen.query.len()), (State::Active, 20, 1024));
+        assert_eq!((seen.state, seen.query_start, seen.query.len()), (SessionState::Active, 20, 1024));
         first.activity.count_transaction(true);
-        first.activity.rests(State::IdleInFailed, 15, 30);
+        first.activity.rests(SessionState::IdleInFailed, 15, 30);
         let seen = monitor.session(7).unwrap().snapshot();
         assert_eq!((seen.state.name(), seen.transaction_start), ("idle in transaction (aborted)", 15));
         // Another session has the number before the first one is gone.

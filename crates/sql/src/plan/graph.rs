@@ -12,7 +12,7 @@ use super::level::Level;
 use super::merge::{self, WantedColumn};
 use super::methods::PlanMethods;
 use super::node::JoinType;
-use super::order::{Guess, Place, Role, Set};
+use super::order::{Guess, JoinPart, Role, Set};
 use super::selectivity;
 use crate::ir::{Expr, RelKind};
 
@@ -21,7 +21,7 @@ pub(super) struct Graph<'g, 'a, 'q> {
     level: &'g Level<'a>,
     parts: &'g [Part<'q>],
     conjuncts: &'g [Conjunct],
-    places: Vec<Place>,
+    places: Vec<JoinPart>,
     /// Parts on the two sides of equalities.
     keys: Vec<(Set, Set)>,
     /// Parts that conditions are about.
@@ -100,7 +100,7 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
     }
 
     /// The parts as places of an order.
-    pub fn places(&self) -> Vec<Place> {
+    pub fn places(&self) -> Vec<JoinPart> {
         self.places.clone()
     }
 
@@ -128,7 +128,7 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
         }
     }
 
-    fn place(&self, part: &Part<'_>, needs: Set) -> Place {
+    fn place(&self, part: &Part<'_>, needs: Set) -> JoinPart {
         let conditions = if part.join == JoinType::Inner { self.conjuncts } else { &part.on };
         let (rows, cost) = match (part.item, &part.built) {
             (Item::Rel(rel), _) => estimate(self.level, rel, conditions, 0),
@@ -149,7 +149,7 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
             _ => {}
         }
         let may_swap = part.join == JoinType::Left && !part.lateral;
-        Place { role, needs, rows, cost, distinct, lateral: part.lateral, may_swap }
+        JoinPart { role, needs, rows, cost, distinct, lateral: part.lateral, may_swap }
     }
 
     /// How many distinct keys the right side of a semi-join has, if equalities of its columns are all that ties it.
@@ -172,7 +172,7 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
         (!keys.is_empty()).then(|| selectivity::groups(self.level, &keys, rows))
     }
 
-    fn factor(&self, part: &Part<'_>, place: &Place) -> f64 {
+    fn factor(&self, part: &Part<'_>, place: &JoinPart) -> f64 {
         match part.join {
             JoinType::Inner | JoinType::Right | JoinType::Full => 1.0,
             JoinType::Semi => selectivity::of_semi_join(self.level, &part.on, part.mask, place.rows),

@@ -29,7 +29,7 @@ pub(super) enum Role {
 
 /// A part, as far as its place in the order is concerned.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct JoinPart {
     pub role: Role,
     /// Parts that must be there first.
     pub needs: Set,
@@ -112,7 +112,7 @@ enum How {
 
 /// The cheapest order found, and whether its rows come in the order that is `wanted`: then only the first of them may be
 /// (`limited`).
-pub(super) fn choose(places: &[Place], guess: &dyn Guess, wanted: Option<bool>) -> Option<(Order, bool)> {
+pub(super) fn choose(places: &[JoinPart], guess: &dyn Guess, wanted: Option<bool>) -> Option<(Order, bool)> {
     let mut search = Search { places, guess, methods: guess.methods(), best: FxHashMap::default() };
     let all: Set = (0..places.len()).fold(0, |set, part| set | 1 << part);
     for (part, place) in places.iter().enumerate() {
@@ -140,7 +140,7 @@ pub(super) fn choose(places: &[Place], guess: &dyn Guess, wanted: Option<bool>) 
 }
 
 struct Search<'a> {
-    places: &'a [Place],
+    places: &'a [JoinPart],
     guess: &'a dyn Guess,
     methods: PlanMethods,
     best: FxHashMap<Set, Best>,
@@ -231,7 +231,7 @@ impl Search<'_> {
     }
 
     /// A part that comes first with its keys made distinct, if the set is one.
-    fn starting(&self, set: Set) -> Option<&Place> {
+    fn starting(&self, set: Set) -> Option<&JoinPart> {
         let only = (set.count_ones() == 1).then(|| &self.places[set.trailing_zeros() as usize]);
         only.filter(|place| place.role == Role::RightOrFirst)
     }
@@ -367,8 +367,8 @@ mod tests {
         }
     }
 
-    fn place(rows: f64) -> Place {
-        Place { role: Role::Inner, needs: 0, rows, cost: rows, distinct: rows, lateral: false, may_swap: false }
+    fn place(rows: f64) -> JoinPart {
+        JoinPart { role: Role::Inner, needs: 0, rows, cost: rows, distinct: rows, lateral: false, may_swap: false }
     }
 
     fn show(order: &Order) -> String {
@@ -390,8 +390,8 @@ mod tests {
     fn what_is_needed_comes_first() {
         let guess = Chain(vec![10.0, 10.0, 10.0]);
         let mut places = [place(10.0), place(10.0), place(10.0)];
-        places[0] = Place { role: Role::Right, needs: 0b10, ..places[0] };
-        places[2] = Place { role: Role::Right, needs: 0b10, ..places[2] };
+        places[0] = JoinPart { role: Role::Right, needs: 0b10, ..places[0] };
+        places[2] = JoinPart { role: Role::Right, needs: 0b10, ..places[2] };
         let shown = show(&choose(&places, &guess, None).unwrap().0);
         assert!(shown.starts_with("((1 "), "{shown}");
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use base::{Error, Oid, Result, SqlState};
 use rupg_sql::nodes::{ExecuteStmt, Node, ObjectType};
 
-use super::statement::{Kind, Statement, is_query};
+use super::statement::{Statement, StatementBody, is_query};
 use super::{Session, cursor, utility};
 use crate::ddl::{self, Arguments, Source};
 use crate::parse;
@@ -82,7 +82,7 @@ impl Session {
 /// The parse tree of a prepared SELECT.
 fn selected(statement: &Statement) -> Result<Node> {
     let no_select = || Error::new(SqlState::WRONG_OBJECT_TYPE, "prepared statement is not a SELECT");
-    if !matches!(statement.kind, Kind::Query(_)) {
+    if !matches!(statement.kind, StatementBody::Query(_)) {
         return Err(no_select());
     }
     let parsed = parse::parse(&statement.text)?;

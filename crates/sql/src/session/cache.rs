@@ -188,7 +188,7 @@ impl StatementCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::statement::Kind;
+    use crate::session::statement::StatementBody;
 
     fn nothing() -> (Arc<Catalog>, Changes) {
         let mut catalog = Catalog::default();
@@ -203,7 +203,7 @@ mod tests {
             text: Arc::clone(&text),
             start: 0,
             param_types: Vec::new(),
-            kind: Kind::Empty,
+            kind: StatementBody::Empty,
             catalog_version: 1.into(),
             own: None,
             binding: 0,

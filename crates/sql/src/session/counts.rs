@@ -10,7 +10,7 @@ use super::statement::{Query, Statement, Verb};
 use super::{Block, Session};
 use crate::exec::Execution;
 use crate::metrics::{self, StatementKind};
-use crate::monitor::State;
+use crate::monitor::SessionState;
 use crate::monitor::secrets::without_secrets;
 use crate::monitor::statements::counted_text;
 use crate::names::quote_shown;
@@ -39,9 +39,9 @@ impl Session {
     pub(super) fn rests(&self) {
         let environment = &self.environment;
         let (state, since) = match self.block {
-            Block::None => (State::Idle, 0),
-            Block::Open => (State::IdleInTransaction, environment.transaction_start.get()),
-            Block::Failed => (State::IdleInFailed, environment.transaction_start.get()),
+            Block::None => (SessionState::Idle, 0),
+            Block::Open => (SessionState::IdleInTransaction, environment.transaction_start.get()),
+            Block::Failed => (SessionState::IdleInFailed, environment.transaction_start.get()),
         };
         environment.listed.activity.rests(state, since, environment.clock.get());
     }

@@ -9,7 +9,7 @@ use rupg_sql::nodes::{
 };
 
 use super::portal::{Direction, Passing, Portal, Scroll};
-use super::statement::Kind;
+use super::statement::StatementBody;
 use super::{Arguments, Block, Output, ResultColumn, Session};
 use crate::exec::Execution;
 
@@ -98,11 +98,11 @@ pub(super) async fn declare(
     if session.portals.contains(name) {
         return Err(Error::new(SqlState::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
     }
-    if matches!(&statement.kind, Kind::Query(query) if query.changes_in_with()) {
+    if matches!(&statement.kind, StatementBody::Query(query) if query.changes_in_with()) {
         return Err(Error::unsupported("DECLARE CURSOR must not contain data-modifying statements in WITH"));
     }
     let statement = session.begin_query(&statement).await?;
-    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     let mut portal = Portal::new(Arc::clone(&statement), Vec::new(), session.savepoints.len());
     portal.execution = Some(Execution::new(Arc::clone(&query.plan), arguments.values));
     portal.view = Some(session.transaction().keep_view());
@@ -150,7 +150,7 @@ async fn advance(
     out: &mut dyn Output,
 ) -> Result<u64> {
     let statement = Arc::clone(&portal.statement);
-    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("a cursor without a query")) };
+    let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("a cursor without a query")) };
     session.ensure_transaction()?;
     session.start_portal(portal).await?;
     if stmt.ismove {

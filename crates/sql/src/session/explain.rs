@@ -6,7 +6,7 @@ use base::{Error, Result, SqlState};
 use rupg_sql::nodes::{DefElem, ExecuteStmt, ExplainStmt, Node};
 use types::{Datum, OutputSettings, oid};
 
-use super::statement::{Kind, Statement, is_query};
+use super::statement::{Statement, StatementBody, is_query};
 use super::{Output, ResultColumn, Session, utility};
 use crate::exec::{Execution, OutputRow};
 use crate::ir::Ty;
@@ -95,7 +95,7 @@ fn options(stmt: &ExplainStmt, sql: &str) -> Result<ExplainOptions> {
 async fn prepared(session: &mut Session, execute: &ExecuteStmt, sql: &str) -> Result<(Arc<Statement>, Vec<Datum>)> {
     let name = execute.name.as_deref().unwrap_or_default();
     let statement = session.statement(name)?;
-    if !matches!(statement.kind, Kind::Query(_)) {
+    if !matches!(statement.kind, StatementBody::Query(_)) {
         return Err(Error::unsupported("EXPLAIN of this statement is not supported"));
     }
     session.ensure_transaction()?;
@@ -138,7 +138,7 @@ pub(super) async fn run(
         None => session.bind_explained(node, sql, &arguments, options.verbose)?,
     });
     let mut times = ExplainTimes { planning: milliseconds(began, session.monotonic_nanos()), execution: 0.0 };
-    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     if let Some(error) = &query.refused {
         return Err(error.clone());
     }

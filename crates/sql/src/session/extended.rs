@@ -10,7 +10,7 @@ use types::{Datum, InputContext, oid};
 use super::context::StatementContext;
 use super::counts::Said;
 use super::portal::{Passing, Portal};
-use super::statement::{Kind, Statement};
+use super::statement::{Statement, StatementBody};
 use super::{Block, Output, ResultColumn, Session, cursor, utility};
 use crate::{functions, metrics};
 
@@ -70,7 +70,7 @@ impl Session {
 
     /// Whether somebody may be changing a table of a query.
     fn may_be_locked(&self, statement: &Statement) -> bool {
-        let Kind::Query(query) = &statement.kind else { return false };
+        let StatementBody::Query(query) = &statement.kind else { return false };
         query.locks.iter().any(|(table, _)| self.shared.engine.may_be_locked(*table))
     }
 
@@ -84,7 +84,7 @@ impl Session {
     ) -> Result<Arc<Statement>> {
         self.ensure_transaction()?;
         loop {
-            let Kind::Query(query) = &statement.kind else { return Ok(statement) };
+            let StatementBody::Query(query) = &statement.kind else { return Ok(statement) };
             self.lock_tables(&query.locks).await?;
             if statement.version() == u64::MAX || statement.is_current(&*self.shared.engine, &self.shared.changes) {
                 return Ok(statement);
@@ -127,7 +127,7 @@ impl Session {
         let statement = self.statement(name)?;
         self.begins(&statement.text);
         if self.block == Block::Failed
-            && (matches!(statement.kind, Kind::Empty) || !utility::ends_block(&statement.kind))
+            && (matches!(statement.kind, StatementBody::Empty) || !utility::ends_block(&statement.kind))
         {
             self.check_not_failed()?;
         }
@@ -187,13 +187,13 @@ impl Session {
 
     /// Result columns; those of EXECUTE are its statement's.
     fn columns_of(&self, statement: &Statement) -> Option<Arc<[ResultColumn]>> {
-        if let Kind::Utility(node) = &statement.kind
+        if let StatementBody::Utility(node) = &statement.kind
             && let Node::ExecuteStmt(execute) = &**node
         {
             let prepared = self.statements.get(execute.name.as_deref().unwrap_or_default())?;
             return prepared.columns();
         }
-        if let Kind::Utility(node) = &statement.kind
+        if let StatementBody::Utility(node) = &statement.kind
             && let Node::FetchStmt(fetch) = &**node
         {
             return cursor::columns(self, fetch);
@@ -287,12 +287,12 @@ impl Session {
         }
         let mut statement = Arc::clone(&portal.statement);
         match &statement.kind {
-            Kind::Query(_) => {}
-            Kind::Empty => {
+            StatementBody::Query(_) => {}
+            StatementBody::Empty => {
                 out.empty();
                 return Ok(ExecuteEnd::Complete);
             }
-            Kind::Utility(_) => {
+            StatementBody::Utility(_) => {
                 let params = portal.params.clone();
                 let said = Said::Execute { portal: name, statement: &portal.statement };
                 if let Some(tag) = Box::pin(self.run_statement(&statement, params, said, out)).await? {
@@ -305,7 +305,7 @@ impl Session {
             }
         }
         if portal.finished {
-            if let Kind::Query(query) = &statement.kind {
+            if let StatementBody::Query(query) = &statement.kind {
                 out.complete_rows(query.verb, 0);
             }
             self.put_portal_back(name, portal);
@@ -322,7 +322,7 @@ impl Session {
                 }
             }
         }
-        let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+        let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
         let mut execution = match execution {
             Some(execution) => execution,
             None => self.execution(&query.plan, std::mem::take(&mut portal.params)),
@@ -362,7 +362,7 @@ impl Session {
         self.put_portal_back(name, portal);
         let rows = result?;
         self.end_query(out);
-        let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+        let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
         if max_rows > 0 && rows == max_rows {
             out.suspended();
             return Ok(ExecuteEnd::Suspended);

@@ -10,7 +10,7 @@ use types::{Datum, InputContext};
 use super::Session;
 use super::context::{Environment, StatementContext};
 use super::drive::{NoRows, Rows};
-use super::statement::Kind;
+use super::statement::StatementBody;
 use crate::bind::{self, BindContext};
 use crate::ddl::{self, Arguments, Later, Source};
 use crate::exec::{Execution, RowSink};
@@ -265,7 +265,7 @@ impl ddl::Session for Session {
             // What the query computes is computed for whoever asks.
             self.act_as(asking.0, asking.1);
             let statement = bound?;
-            let Kind::Query(query) = &statement.kind else {
+            let StatementBody::Query(query) = &statement.kind else {
                 return Err(base::Error::internal("not a query"));
             };
             let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
@@ -299,7 +299,7 @@ impl ddl::Session for Session {
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
         let statement = self.bind_query(node, sql, &arguments.types, 0, false)?;
-        if let Kind::Query(query) = &statement.kind
+        if let StatementBody::Query(query) = &statement.kind
             && let Some(refused) = query.refused.as_ref().filter(|_| runs)
         {
             return Err(refused.clone());
@@ -318,7 +318,7 @@ impl ddl::Session for Session {
             let catalog = self.catalog();
             self.refresh_binding(&catalog);
             let statement = Arc::new(self.bind_query(node, sql, &arguments.types, 0, false)?);
-            let Kind::Query(query) = &statement.kind else { return Err(base::Error::internal("not a query")) };
+            let StatementBody::Query(query) = &statement.kind else { return Err(base::Error::internal("not a query")) };
             self.begin_query(&statement).await?;
             let mut execution = Execution::new(Arc::clone(&query.plan), arguments.values);
             self.drive_into(&mut execution, &mut NoRows).await

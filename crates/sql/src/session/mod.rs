@@ -60,7 +60,7 @@ pub use context::{Environment, Host, StatementContext};
 pub use extended::{BoundValue, ExecuteEnd};
 use settings::Initial;
 pub use settings::{Settings, check_configured, parse_bool};
-pub use statement::{Kind, Query, Statement, Verb};
+pub use statement::{Query, Statement, StatementBody, Verb};
 
 use crate::ddl::Arguments;
 use crate::exec::{MemoryBudget, OutputRow};

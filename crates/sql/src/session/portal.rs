@@ -13,7 +13,7 @@ use base::{Error, Oid, Result, RowId, SqlState, work};
 use engine_api::KeptView;
 use types::Datum;
 
-use super::statement::{Kind, Query, Statement};
+use super::statement::{Query, Statement, StatementBody};
 use super::{Output, Session};
 use crate::exec::{Execution, Held, MemoryBudget, OutputRow, Progress, RowSink, datum_bytes};
 use crate::functions::OpenCursor;
@@ -174,7 +174,7 @@ impl Portal {
 
     fn query(&self) -> Result<&Query> {
         match &self.statement.kind {
-            Kind::Query(query) => Ok(query),
+            StatementBody::Query(query) => Ok(query),
             _ => Err(Error::internal("a cursor without a query")),
         }
     }
@@ -338,7 +338,7 @@ impl Session {
             work::step(8 * number as usize)?;
             if let Passing::Sent(out) = passing {
                 let statement = Arc::clone(&portal.statement);
-                let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+                let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
                 let rows = &portal.rows.rows.make_contiguous()[from..from + number as usize];
                 self.send_kept(rows, &query.columns, *out)?;
                 if out.is_full() {
@@ -358,7 +358,7 @@ impl Session {
             return Err(forward_only());
         }
         let statement = Arc::clone(&portal.statement);
-        let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+        let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
         // The row after the next to pass.
         let mut at = if portal.at_end { portal.position + 1 } else { portal.position };
         let mut passed = 0;

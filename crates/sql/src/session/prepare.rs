@@ -10,7 +10,7 @@ use rupg_sql::nodes::Node;
 use types::{Datum, InputContext, room};
 
 use super::context::StatementContext;
-use super::statement::{Kind, Query, Statement, Verb, is_query};
+use super::statement::{Query, Statement, StatementBody, Verb, is_query};
 use super::{Arguments, Session, arguments, cache, changes, utility};
 use crate::bind::{self, BindContext};
 use crate::functions::PreparedStatement;
@@ -101,7 +101,7 @@ impl Session {
     /// Whether a table of the statement has a partial index whose condition is about constants: then the statement's own
     /// decide whether the index is of use.
     fn has_conditional_index(&self, statement: &Statement) -> bool {
-        let Kind::Query(query) = &statement.kind else { return false };
+        let StatementBody::Query(query) = &statement.kind else { return false };
         if query.locks.is_empty() {
             return false;
         }
@@ -159,7 +159,7 @@ impl Session {
                 text: self.text_of(sql),
                 start: parsed.start,
                 param_types: Vec::new(),
-                kind: Kind::Utility(Arc::new(parsed.node)),
+                kind: StatementBody::Utility(Arc::new(parsed.node)),
                 catalog_version: catalog.version.into(),
                 own: None,
                 binding: 0,
@@ -168,13 +168,14 @@ impl Session {
             if !utility::ends_block(&statement.kind) {
                 self.check_not_failed()?;
             }
-            if let Kind::Utility(node) = &statement.kind {
+            if let StatementBody::Utility(node) = &statement.kind {
                 statement.param_types = arguments::check_described(self, node, sql, types, infer_params)?;
             }
             statement
         });
         // Types of parameters rest on definitions, which are looked at again for queries only.
-        let short = matches!(statement.kind, Kind::Query(_)) || (sql.len() <= 64 && statement.param_types.is_empty());
+        let short =
+            matches!(statement.kind, StatementBody::Query(_)) || (sql.len() <= 64 && statement.param_types.is_empty());
         // What binding has to say is said each time.
         let silent = self.environment.notices.borrow().len() == notices;
         if cacheable && short && silent {
@@ -329,7 +330,7 @@ impl Session {
             text: self.text_of(sql),
             start,
             param_types: bound.param_types,
-            kind: Kind::Query(Query {
+            kind: StatementBody::Query(Query {
                 plan,
                 columns: bound.columns.into(),
                 depends: changes::dependencies(bound.tables.iter().map(|(table, _)| *table), writes, &catalog),
@@ -409,7 +410,7 @@ impl Session {
                 text: sql.into(),
                 start: 0,
                 param_types: types.to_vec(),
-                kind: Kind::Empty,
+                kind: StatementBody::Empty,
                 catalog_version: catalog.version.into(),
                 own: None,
                 binding: 0,
@@ -433,7 +434,7 @@ impl Session {
 
     /// Whether a prepared statement may run without being bound or planned again.
     pub(super) fn is_good(&mut self, statement: &Statement) -> bool {
-        if !matches!(statement.kind, Kind::Query(_)) {
+        if !matches!(statement.kind, StatementBody::Query(_)) {
             return true;
         }
         let generation = self.environment.settings.borrow().binding_generation;

@@ -9,7 +9,7 @@ use rupg_sql::nodes::Node;
 use types::Datum;
 
 use super::counts::Said;
-use super::statement::{Kind, Query, Statement, Verb};
+use super::statement::{Query, Statement, StatementBody, Verb};
 use super::{Arguments, Block, Output, Session, utility};
 use crate::exec::Execution;
 use crate::{metrics, parse, plan};
@@ -158,13 +158,13 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Option<String>> {
         Ok(match &statement.kind {
-            Kind::Empty => {
+            StatementBody::Empty => {
                 out.empty();
                 None
             }
-            Kind::Query(_) => {
+            StatementBody::Query(_) => {
                 let statement = self.begin_query(statement).await?;
-                let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+                let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
                 self.send_notices(out);
                 if !query.columns.is_empty() || query.verb == Verb::Select {
                     out.columns(&query.columns);
@@ -176,7 +176,7 @@ impl Session {
                 self.shared.idle.keep(execution);
                 Some(query.verb.tag(rows))
             }
-            Kind::Utility(node) => {
+            StatementBody::Utility(node) => {
                 self.statement_at = statement.start;
                 let tag = match &**node {
                     Node::TransactionStmt(stmt) => Some(self.transaction_statement(stmt, out).await?.to_string()),
@@ -203,7 +203,7 @@ impl Session {
         self.has_queried = true;
         let mut statement = Arc::clone(statement);
         loop {
-            let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+            let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
             if query.role != self.who().role {
                 statement = self.rebound(&statement)?;
                 continue;

@@ -20,7 +20,7 @@ pub(super) use crate::parse::amounts::kilobytes;
 pub use crate::parse::amounts::parse_bool;
 use crate::parse::amounts::{invalid, parse_int, parse_real, show_real, show_unit};
 
-use table::{Context, Kind, SPECS, Spec};
+use table::{Context, SPECS, Spec, ValueKind};
 
 use super::role::{Allowed, Setting as Identity};
 use crate::names::split_identifiers;
@@ -51,14 +51,14 @@ pub(super) struct Initial {
 
 /// A setting of the table, or one of an extension's or application's.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Place {
+enum SettingSlot {
     Spec(usize),
     Custom(String),
 }
 
 #[derive(Clone)]
 struct Change {
-    place: Place,
+    place: SettingSlot,
     /// The value before; only a custom setting can have had none.
     old: Option<Arc<str>>,
     /// Of the two that say who the session is: what [`Settings::told`] was.
@@ -80,7 +80,7 @@ pub struct Settings {
     /// Changes of the running transaction, oldest first, for undo.
     changes: Vec<Change>,
     /// The last of them by what it changed.
-    last_changes: FxHashMap<Place, usize>,
+    last_changes: FxHashMap<SettingSlot, usize>,
     /// What custom settings and changes have, roughly; counted anew at the end of a transaction.
     bytes: usize,
     /// Typed copy of what input and output read.
@@ -172,7 +172,7 @@ impl Settings {
                     "max_connections" => max_connections.to_string().into(),
                     _ => s.default.into(),
                 };
-                let source = if matches!(s.kind, Kind::Fixed(_)) { "override" } else { "default" };
+                let source = if matches!(s.kind, ValueKind::Fixed(_)) { "override" } else { "default" };
                 Value { reset: Arc::clone(&text), text, source }
             })
             .collect();
@@ -290,7 +290,7 @@ impl Settings {
     pub fn values(&self) -> Vec<crate::functions::SettingValue> {
         let source = |spec: &Spec, value: &Value| match () {
             () if value.text != value.reset => "session",
-            () if matches!(spec.kind, Kind::Fixed(_)) && *value.reset == *spec.default => "default",
+            () if matches!(spec.kind, ValueKind::Fixed(_)) && *value.reset == *spec.default => "default",
             () => value.source,
         };
         let both = SPECS.iter().zip(&self.values).enumerate().filter(|(_, (spec, _))| !spec.is_unlisted());
@@ -361,8 +361,12 @@ impl Settings {
     fn shown(&self, spec: usize) -> String {
         let text = self.value_of(spec);
         match SPECS[spec].kind {
-            Kind::Int { unit, .. } => text.parse().map(|n| show_unit(n, unit)).unwrap_or_else(|_| text.to_string()),
-            Kind::Real { unit, .. } => text.parse().map(|n| show_real(n, unit)).unwrap_or_else(|_| text.to_string()),
+            ValueKind::Int { unit, .. } => {
+                text.parse().map(|n| show_unit(n, unit)).unwrap_or_else(|_| text.to_string())
+            }
+            ValueKind::Real { unit, .. } => {
+                text.parse().map(|n| show_real(n, unit)).unwrap_or_else(|_| text.to_string())
+            }
             _ => text.to_string(),
         }
     }
@@ -416,7 +420,7 @@ impl Settings {
     pub(super) fn check_for_system(&self, name: &str) -> Result<()> {
         let spec = find(name).ok_or_else(|| unrecognized(name))?;
         let Spec { name, kind, .. } = SPECS[spec];
-        if matches!(kind, Kind::Identity | Kind::Fixed("")) || name.starts_with("transaction_") {
+        if matches!(kind, ValueKind::Identity | ValueKind::Fixed("")) || name.starts_with("transaction_") {
             return Err(cannot_change(name, ""));
         }
         Ok(())
@@ -460,7 +464,7 @@ impl Settings {
     /// As [`check_right`](Settings::check_right), of a setting whose value is not given.
     fn check_reset(&self, spec: usize) -> Result<()> {
         match SPECS[spec].kind {
-            Kind::Fixed(how) => Err(cannot_change(SPECS[spec].name, how)),
+            ValueKind::Fixed(how) => Err(cannot_change(SPECS[spec].name, how)),
             _ => self.check_right(spec),
         }
     }
@@ -542,7 +546,7 @@ impl Settings {
             (value, _) => value.unwrap_or_default(),
         };
         self.grow(3 * name.len() + new.len())?;
-        self.note(Change { place: Place::Custom(name.clone()), old, told: false, local, level });
+        self.note(Change { place: SettingSlot::Custom(name.clone()), old, told: false, local, level });
         self.assign_custom(name, Some(new.into()));
         Ok(())
     }
@@ -596,14 +600,14 @@ impl Settings {
             Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
         };
         Ok(match kind {
-            Kind::Fixed(how) => return Err(cannot_change(name, how)),
-            Kind::Identity => return Err(cannot_change(name, "")),
-            Kind::Bool => match parse_bool(value) {
+            ValueKind::Fixed(how) => return Err(cannot_change(name, how)),
+            ValueKind::Identity => return Err(cannot_change(name, "")),
+            ValueKind::Bool => match parse_bool(value) {
                 Some(true) => "on".into(),
                 Some(false) => "off".into(),
                 None => return Err(not_boolean()),
             },
-            Kind::Only(only, words) => {
+            ValueKind::Only(only, words) => {
                 let given = match parse_bool(value) {
                     Some(on) if words.is_empty() => {
                         if on {
@@ -623,20 +627,22 @@ impl Settings {
                 }
                 only.into()
             }
-            Kind::Int { min, max, unit } => parse_int(written, value, min, max, unit)?.to_string().into(),
-            Kind::Real { min, max, unit } => parse_real(written, value, min, max, unit)?.to_string().into(),
-            Kind::EnumWith(words, more) => match words.iter().chain(more).find(|w| w.eq_ignore_ascii_case(value)) {
-                Some(word) => (*word).into(),
-                None => return Err(not_among(written, value, words)),
-            },
-            Kind::Enum(words) => match words.iter().find(|w| w.eq_ignore_ascii_case(value)) {
+            ValueKind::Int { min, max, unit } => parse_int(written, value, min, max, unit)?.to_string().into(),
+            ValueKind::Real { min, max, unit } => parse_real(written, value, min, max, unit)?.to_string().into(),
+            ValueKind::EnumWith(words, more) => {
+                match words.iter().chain(more).find(|w| w.eq_ignore_ascii_case(value)) {
+                    Some(word) => (*word).into(),
+                    None => return Err(not_among(written, value, words)),
+                }
+            }
+            ValueKind::Enum(words) => match words.iter().find(|w| w.eq_ignore_ascii_case(value)) {
                 Some(word) => (*word).into(),
                 None if words.contains(&"off") && parse_bool(value).is_some() => {
                     if parse_bool(value) == Some(true) { "on" } else { "off" }.into()
                 }
                 None => return Err(not_among(written, value, words)),
             },
-            Kind::Text => match name {
+            ValueKind::Text => match name {
                 "client_encoding" => {
                     let encoding = Encoding::from_name(value).ok_or_else(|| invalid(name, value))?;
                     if !encoding.is_plain() && encoding.conversion().is_none() {
@@ -717,7 +723,7 @@ impl Settings {
         self.grow(text.len())?;
         let old = Arc::clone(&self.values[spec].text);
         let told = identity_place(spec).is_some_and(|place| self.told[place]);
-        self.note(Change { place: Place::Spec(spec), old: Some(old), told, local, level });
+        self.note(Change { place: SettingSlot::Spec(spec), old: Some(old), told, local, level });
         self.assign(spec, text)
     }
 
@@ -813,15 +819,15 @@ impl Settings {
             } else if !overridden.contains(&change.place) {
                 match (&change.place, &change.old) {
                     // The old value was accepted once, so it is again.
-                    (Place::Spec(spec), Some(old)) => {
+                    (SettingSlot::Spec(spec), Some(old)) => {
                         let _ = self.assign(*spec, Arc::clone(old));
                         if let Some(place) = identity_place(*spec) {
                             self.told[place] = change.told;
                             self.tell_superuser();
                         }
                     }
-                    (Place::Spec(_), None) => {}
-                    (Place::Custom(name), old) => self.assign_custom(name.clone(), old.clone()),
+                    (SettingSlot::Spec(_), None) => {}
+                    (SettingSlot::Custom(name), old) => self.assign_custom(name.clone(), old.clone()),
                 }
             }
         }
@@ -905,7 +911,7 @@ impl Settings {
 /// Who the session is goes through [`Allowed`].
 fn check_is_no_identity(spec: usize) -> Result<()> {
     match SPECS[spec].kind {
-        Kind::Identity => Err(cannot_change(SPECS[spec].name, "")),
+        ValueKind::Identity => Err(cannot_change(SPECS[spec].name, "")),
         _ => Ok(()),
     }
 }
@@ -952,7 +958,7 @@ pub fn check_configured(settings: &[(String, String)]) -> Result<()> {
     let defaults = Settings::new(&[], &[], "postgres", true, 1)?;
     settings.iter().try_for_each(|(name, value)| match find(name).map(|spec| &SPECS[spec]) {
         Some(Spec { name, kind, .. })
-            if matches!(kind, Kind::Fixed(_) | Kind::Identity) || *name == super::memory::NAME =>
+            if matches!(kind, ValueKind::Fixed(_) | ValueKind::Identity) || *name == super::memory::NAME =>
         {
             Err(cannot_change(name, " by the configuration"))
         }

@@ -23,7 +23,7 @@ pub struct Statement {
     /// Parameter types.
     pub param_types: Vec<Oid>,
     /// What it is.
-    pub kind: Kind,
+    pub kind: StatementBody,
     /// The newest catalog version that it is known to be good for. Relaxed: it only rises, and what was found good stays so.
     pub catalog_version: AtomicU64,
     /// The catalog it was bound to, if that was its transaction's own.
@@ -35,7 +35,7 @@ pub struct Statement {
 }
 
 /// Kinds of statements by how they run.
-pub enum Kind {
+pub enum StatementBody {
     /// No statement at all.
     Empty,
     /// A planned query.
@@ -120,7 +120,7 @@ impl Verb {
 impl Statement {
     /// Whether the statement may run under this catalog version without being bound again.
     pub fn is_valid_for(&self, catalog_version: u64) -> bool {
-        !matches!(self.kind, Kind::Query(_)) || self.version() == catalog_version
+        !matches!(self.kind, StatementBody::Query(_)) || self.version() == catalog_version
     }
 
     /// The newest catalog version that it is known to be good for.
@@ -135,7 +135,7 @@ impl Statement {
 
     #[cold]
     fn outlives(&self, catalog: &Arc<Catalog>, changes: &Changes) -> bool {
-        let (Kind::Query(query), since) = (&self.kind, self.version()) else { return true };
+        let (StatementBody::Query(query), since) = (&self.kind, self.version()) else { return true };
         let good = since != u64::MAX && changes.spare(query, &self.text, since, catalog);
         if good {
             self.catalog_version.fetch_max(catalog.version, Ordering::Relaxed);
@@ -145,12 +145,12 @@ impl Statement {
 
     /// Whether it was checked for this role.
     pub fn is_for(&self, role: Oid) -> bool {
-        !matches!(&self.kind, Kind::Query(query) if query.role != role)
+        !matches!(&self.kind, StatementBody::Query(query) if query.role != role)
     }
 
     /// Whether its tables have been looked at since it was planned: then there may be a better plan.
     pub fn is_outdated(&self, statistics: &Statistics) -> bool {
-        let Kind::Query(query) = &self.kind else { return false };
+        let StatementBody::Query(query) = &self.kind else { return false };
         let (newest, known) = (statistics.version(), query.planned_at.load(Ordering::Relaxed));
         if newest == known {
             return false;
@@ -170,7 +170,7 @@ impl Statement {
     /// Whether its names mean what they meant when it was bound, and need not be looked up again: in the session's catalog, which is
     /// the newest committed one or its transaction's own.
     pub fn names_stand(&self, catalog: &Arc<Catalog>, committed: &Arc<Catalog>, changes: &Changes) -> bool {
-        let Kind::Query(query) = &self.kind else { return true };
+        let StatementBody::Query(query) = &self.kind else { return true };
         match &self.own {
             Some(own) => changes::names_stand(query, &self.text, own, catalog),
             None => {
@@ -197,10 +197,10 @@ impl Statement {
     /// Result columns, if it returns rows. Utilities that do are asked by name.
     pub fn columns(&self) -> Option<Arc<[ResultColumn]>> {
         match &self.kind {
-            Kind::Query(query) if !query.columns.is_empty() || query.verb == Verb::Select => {
+            StatementBody::Query(query) if !query.columns.is_empty() || query.verb == Verb::Select => {
                 Some(Arc::clone(&query.columns))
             }
-            Kind::Utility(node) => super::utility::result_columns(node),
+            StatementBody::Utility(node) => super::utility::result_columns(node),
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ use super::context::StatementContext;
 use super::query::read_only_error;
 use super::role::Setting;
 use super::settings::isolation_of;
-use super::statement::{Kind, Statement, is_query};
+use super::statement::{Statement, StatementBody, is_query};
 use super::{Arguments, Block, Output, ResultColumn, Session, copy, cursor, explain};
 use crate::ddl;
 use crate::exec::Execution;
@@ -65,10 +65,10 @@ fn show_name(stmt: &VariableShowStmt) -> &str {
 }
 
 /// Whether a statement may run in a failed block.
-pub(super) fn ends_block(kind: &Kind) -> bool {
+pub(super) fn ends_block(kind: &StatementBody) -> bool {
     use TransactionStmtKind as K;
     match kind {
-        Kind::Utility(node) => match &**node {
+        StatementBody::Utility(node) => match &**node {
             Node::TransactionStmt(stmt) => {
                 const ENDS: [K; 4] =
                     [K::TRANS_STMT_COMMIT, K::TRANS_STMT_ROLLBACK, K::TRANS_STMT_ROLLBACK_TO, K::TRANS_STMT_PREPARE];
@@ -76,8 +76,8 @@ pub(super) fn ends_block(kind: &Kind) -> bool {
             }
             _ => false,
         },
-        Kind::Empty => true,
-        Kind::Query(_) => false,
+        StatementBody::Empty => true,
+        StatementBody::Query(_) => false,
     }
 }
 
@@ -512,7 +512,7 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
             text: sql.into(),
             start: session.statement_at,
             param_types: check_described(session, node, sql, &types, true)?,
-            kind: Kind::Utility(Arc::new(node.clone())),
+            kind: StatementBody::Utility(Arc::new(node.clone())),
             catalog_version: catalog.version.into(),
             own: None,
             binding: 0,
@@ -556,8 +556,8 @@ async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut
     }
     session.ensure_transaction()?;
     let params = execute_params(session, stmt, &statement, sql)?;
-    if !matches!(statement.kind, Kind::Query(_)) {
-        let Kind::Utility(node) = &statement.kind else { return Ok(String::new()) };
+    if !matches!(statement.kind, StatementBody::Query(_)) {
+        let StatementBody::Utility(node) = &statement.kind else { return Ok(String::new()) };
         let arguments = Arguments { types: statement.param_types.clone(), values: params };
         let around = std::mem::replace(&mut session.arguments, arguments);
         let tag = Box::pin(run(session, node, &statement.text, out)).await;
@@ -565,7 +565,7 @@ async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut
         return Ok(tag?.unwrap_or_default());
     }
     let statement = session.begin_query(&statement).await?;
-    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     if !query.columns.is_empty() {
         out.columns(&query.columns);
     }

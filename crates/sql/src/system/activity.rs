@@ -10,7 +10,7 @@ use super::views::name_of;
 use super::{Rows, oid, row, text};
 use crate::functions::{EvalContext, network};
 use crate::ir::system_relation::SystemRelation;
-use crate::monitor::{Activity, Snapshot, State, Waiting};
+use crate::monitor::{Activity, SessionState, Snapshot, Waiting};
 use crate::privileges::{Who, roles};
 
 fn time(micros: i64) -> Datum {
@@ -38,10 +38,10 @@ fn client_columns(session: &Activity) -> Vec<(&'static str, Datum)> {
 
 fn waits(seen: &Snapshot) -> Option<(&'static str, &'static str)> {
     match (seen.state, seen.waiting) {
-        (State::Active, Waiting::No) => None,
-        (State::Active, Waiting::Lock) => Some(("Lock", "transactionid")),
-        (State::Active, Waiting::Sleep) => Some(("Timeout", "PgSleep")),
-        (State::Active, Waiting::Memory) => Some(("Extension", "MemoryLimit")),
+        (SessionState::Active, Waiting::No) => None,
+        (SessionState::Active, Waiting::Lock) => Some(("Lock", "transactionid")),
+        (SessionState::Active, Waiting::Sleep) => Some(("Timeout", "PgSleep")),
+        (SessionState::Active, Waiting::Memory) => Some(("Extension", "MemoryLimit")),
         _ => Some(("Client", "ClientRead")),
     }
 }

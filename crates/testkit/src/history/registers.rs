@@ -80,7 +80,7 @@ impl fmt::Display for Anomaly {
 
 /// A version of a row: its number and group (`None`: absent), and who made it (`None`: nobody, it was so at first).
 #[derive(Debug, Clone, Copy)]
-struct State {
+struct RowVersion {
     version: Option<(Version, Group)>,
     writer: Option<usize>,
 }
@@ -119,9 +119,9 @@ fn committed(history: &[Transaction]) -> impl Iterator<Item = (usize, &Transacti
 }
 
 /// The versions of each row in their order.
-fn lines(history: &[Transaction], found: &mut Vec<Anomaly>) -> BTreeMap<Row, Vec<State>> {
+fn lines(history: &[Transaction], found: &mut Vec<Anomaly>) -> BTreeMap<Row, Vec<RowVersion>> {
     // What follows a version: `None` as a version is the absence before the insert.
-    let mut next: BTreeMap<(Row, Option<Version>), State> = BTreeMap::new();
+    let mut next: BTreeMap<(Row, Option<Version>), RowVersion> = BTreeMap::new();
     for (id, transaction) in committed(history) {
         for op in &transaction.ops {
             let (row, over, version) = match op {
@@ -130,15 +130,15 @@ fn lines(history: &[Transaction], found: &mut Vec<Anomaly>) -> BTreeMap<Row, Vec
                 Op::Delete { row, over } => (*row, Some(*over), None),
                 _ => continue,
             };
-            if let Some(other) = next.insert((row, over), State { version, writer: Some(id) }) {
+            if let Some(other) = next.insert((row, over), RowVersion { version, writer: Some(id) }) {
                 found.push(Anomaly::LostUpdate(other.writer.unwrap_or(id), id, row));
             }
         }
     }
-    let mut lines: BTreeMap<Row, Vec<State>> = BTreeMap::new();
+    let mut lines: BTreeMap<Row, Vec<RowVersion>> = BTreeMap::new();
     let mut taken = 0;
     for (row, over) in next.keys().copied().filter(|(_, over)| over.is_none()) {
-        let line = lines.entry(row).or_insert_with(|| vec![State { version: None, writer: None }]);
+        let line = lines.entry(row).or_insert_with(|| vec![RowVersion { version: None, writer: None }]);
         let mut at = over;
         while let Some(state) = next.get(&(row, at)) {
             taken += 1;
@@ -164,7 +164,7 @@ fn lines(history: &[Transaction], found: &mut Vec<Anomaly>) -> BTreeMap<Row, Vec
 
 struct Judge<'a> {
     history: &'a [Transaction],
-    lines: BTreeMap<Row, Vec<State>>,
+    lines: BTreeMap<Row, Vec<RowVersion>>,
 }
 
 impl Judge<'_> {
@@ -198,7 +198,7 @@ impl Judge<'_> {
         own: &[Row],
         found: &mut Vec<Anomaly>,
     ) {
-        let matches = |state: &State| match (state.version, group) {
+        let matches = |state: &RowVersion| match (state.version, group) {
             (None, _) => false,
             (Some(_), None) => true,
             (Some((_, of)), Some(group)) => of == group,
@@ -224,7 +224,7 @@ impl Judge<'_> {
     }
 
     /// The reader saw one of the versions `first..=last` of a line.
-    fn between(&self, graph: &mut Graph, id: usize, line: &[State], first: usize, last: usize) {
+    fn between(&self, graph: &mut Graph, id: usize, line: &[RowVersion], first: usize, last: usize) {
         self.edge(graph, line[first].writer, Some(id));
         if let Some(next) = line.get(last + 1) {
             self.edge(graph, Some(id), next.writer);
@@ -236,16 +236,16 @@ impl Judge<'_> {
         graph: &mut Graph,
         id: usize,
         row: Row,
-        line: &[State],
-        matches: &dyn Fn(&State) -> bool,
+        line: &[RowVersion],
+        matches: &dyn Fn(&RowVersion) -> bool,
         found: &mut Vec<Anomaly>,
     ) {
         let reader = &self.history[id];
-        let ended_before = |state: &State| {
+        let ended_before = |state: &RowVersion| {
             state.writer.is_none_or(|writer| writer != id && self.history[writer].ended < reader.started)
         };
         let begun_after =
-            |state: &State| state.writer.is_some_and(|writer| self.history[writer].started > reader.ended);
+            |state: &RowVersion| state.writer.is_some_and(|writer| self.history[writer].started > reader.ended);
         let first = line.iter().rposition(ended_before).unwrap_or(0);
         let last = line.iter().position(begun_after).unwrap_or(line.len()).max(first + 1) - 1;
         let candidates: Vec<usize> = (first..=last).filter(|at| !matches(&line[*at])).collect();

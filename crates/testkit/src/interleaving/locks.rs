@@ -28,7 +28,7 @@ const MODES: [&str; 4] = ["KEY SHARE", "SHARE", "NO KEY UPDATE", "UPDATE"];
 
 /// What a session has open, as far as is known before it runs.
 #[derive(Clone, Copy, Default)]
-struct State {
+struct SessionLocks {
     is_open: bool,
     has_savepoint: bool,
     /// Children that the transaction has changed, or tried to.
@@ -40,7 +40,7 @@ const CHILDREN: usize = 2;
 
 /// A schedule of this many sessions at an isolation level.
 pub fn schedule(random: &mut Random, sessions: usize, level: &str) -> Vec<Step> {
-    let mut states = vec![State::default(); sessions];
+    let mut states = vec![SessionLocks::default(); sessions];
     let length = 4 + random.below(12) as usize;
     let mut steps = Vec::new();
     while steps.len() < length {
@@ -52,7 +52,7 @@ pub fn schedule(random: &mut Random, sessions: usize, level: &str) -> Vec<Step> 
         }
         let sql = match random.below(20) {
             0 | 1 => {
-                *state = State::default();
+                *state = SessionLocks::default();
                 random.pick(&["COMMIT", "COMMIT", "ROLLBACK"]).to_string()
             }
             2 if state.has_savepoint => "ROLLBACK TO s".to_string(),

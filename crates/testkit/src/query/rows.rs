@@ -1,6 +1,6 @@
 //! Queries that make rows per row (LATERAL, set-returning functions, arrays and documents), and changes that are rolled back.
 
-use super::{Kind, Writer};
+use super::{ExpressionKind, Writer};
 
 /// All columns of a table, in a total order.
 const ALL: &str = "i, j, n, x, b, d";
@@ -118,8 +118,8 @@ impl Writer<'_> {
             ),
             4 => format!("SELECT row_to_json(e) FROM (SELECT * FROM {table} e{filter} ORDER BY {ALL}) e"),
             _ => {
-                let list = (0..2).map(|_| self.of(Kind::Int, 1)).collect::<Vec<_>>().join(", ");
-                let other = self.of(Kind::Int, 1);
+                let list = (0..2).map(|_| self.of(ExpressionKind::Int, 1)).collect::<Vec<_>>().join(", ");
+                let other = self.of(ExpressionKind::Int, 1);
                 format!(
                     "SELECT ARRAY[{list}], ARRAY[{list}] || {other}, {other} = ANY (ARRAY[{list}]), (ARRAY[{list}])[1:1] \
                      FROM {table} e{filter} ORDER BY 1, 2, 3"
@@ -152,7 +152,7 @@ impl Writer<'_> {
         let table = self.pick(&super::TABLES);
         self.scope.push("e".to_owned());
         let condition = self.boolean(2);
-        let (int, text) = (self.of(Kind::Int, 1), self.of(Kind::Text, 1));
+        let (int, text) = (self.of(ExpressionKind::Int, 1), self.of(ExpressionKind::Text, 1));
         self.scope.clear();
         let other = self.pick(&super::TABLES);
         let change = match self.below(6) {

@@ -1,10 +1,16 @@
 //! Shapes of queries beyond one SELECT over joined tables: WITH, recursion, set operations, window functions, grouping sets.
 
-use super::{KINDS, Kind, TABLES, Writer};
+use super::{ExpressionKind, KINDS, TABLES, Writer};
 
 /// Columns of every table, and of everything that stands for one.
-const COLUMNS: [(&str, Kind); 6] =
-    [("i", Kind::Int), ("j", Kind::Int), ("n", Kind::Numeric), ("x", Kind::Text), ("b", Kind::Bool), ("d", Kind::Date)];
+const COLUMNS: [(&str, ExpressionKind); 6] = [
+    ("i", ExpressionKind::Int),
+    ("j", ExpressionKind::Int),
+    ("n", ExpressionKind::Numeric),
+    ("x", ExpressionKind::Text),
+    ("b", ExpressionKind::Bool),
+    ("d", ExpressionKind::Date),
+];
 
 impl Writer<'_> {
     /// A statement of any shape.
@@ -82,7 +88,7 @@ impl Writer<'_> {
         let list: Vec<String> = COLUMNS
             .iter()
             .map(|(name, kind)| match self.below(3) {
-                0 if *kind == Kind::Numeric => format!("round({}, 2) AS n", self.of(*kind, 1)),
+                0 if *kind == ExpressionKind::Numeric => format!("round({}, 2) AS n", self.of(*kind, 1)),
                 0 => format!("{} AS {name}", self.of(*kind, 1)),
                 _ => format!("e.{name}"),
             })
@@ -99,14 +105,15 @@ impl Writer<'_> {
 
     /// UNION and kin of queries whose columns have the same types.
     fn set_operation(&mut self) -> String {
-        let kinds: Vec<Kind> = (0..1 + self.below(3)).map(|_| KINDS[self.below(KINDS.len() as u64) as usize]).collect();
+        let kinds: Vec<ExpressionKind> =
+            (0..1 + self.below(3)).map(|_| KINDS[self.below(KINDS.len() as u64) as usize]).collect();
         let body = self.operands(&kinds, 2);
         let order: Vec<String> = (1..=kinds.len()).map(|column| format!("{column}{}", self.direction())).collect();
         let limit = if self.below(3) == 0 { format!(" LIMIT {}", self.below(20)) } else { String::new() };
         format!("{body} ORDER BY {}{limit}", order.join(", "))
     }
 
-    fn operands(&mut self, kinds: &[Kind], depth: u32) -> String {
+    fn operands(&mut self, kinds: &[ExpressionKind], depth: u32) -> String {
         if depth == 0 || self.below(3) == 0 {
             return self.operand(kinds);
         }
@@ -115,13 +122,13 @@ impl Writer<'_> {
         format!("({left}) {operator} ({right})")
     }
 
-    fn operand(&mut self, kinds: &[Kind]) -> String {
+    fn operand(&mut self, kinds: &[ExpressionKind]) -> String {
         let table = self.any_table();
         self.scope.push("e".to_owned());
         let mut list = Vec::new();
         for kind in kinds {
             list.push(match kind {
-                Kind::Numeric => format!("round({}, 1)", self.of(*kind, 1)),
+                ExpressionKind::Numeric => format!("round({}, 1)", self.of(*kind, 1)),
                 kind => self.of(*kind, 1),
             });
         }
@@ -157,7 +164,7 @@ impl Writer<'_> {
         let partition = match self.below(3) {
             0 => String::new(),
             1 => format!("PARTITION BY {} ", self.any_column()),
-            _ => format!("PARTITION BY {}, {} ", self.any_column(), self.column(Kind::Bool)),
+            _ => format!("PARTITION BY {}, {} ", self.any_column(), self.column(ExpressionKind::Bool)),
         };
         let total = self.total_order();
         match self.below(9) {
@@ -215,12 +222,12 @@ impl Writer<'_> {
         let call = match self.below(8) {
             0 => "count(*)".to_owned(),
             1 => format!("count({})", self.any_column()),
-            2 => format!("sum({})", self.column(Kind::Int)),
-            3 => format!("avg({})", self.column(Kind::Int)),
-            4 => format!("sum({})", self.column(Kind::Numeric)),
-            5 => format!("min({})", self.column(Kind::Text)),
-            6 => format!("max({})", self.column(Kind::Date)),
-            _ => format!("bool_and({})", self.column(Kind::Bool)),
+            2 => format!("sum({})", self.column(ExpressionKind::Int)),
+            3 => format!("avg({})", self.column(ExpressionKind::Int)),
+            4 => format!("sum({})", self.column(ExpressionKind::Numeric)),
+            5 => format!("min({})", self.column(ExpressionKind::Text)),
+            6 => format!("max({})", self.column(ExpressionKind::Date)),
+            _ => format!("bool_and({})", self.column(ExpressionKind::Bool)),
         };
         if self.below(4) == 0 { format!("{call} FILTER (WHERE {})", self.boolean(1)) } else { call }
     }
@@ -275,7 +282,7 @@ impl Writer<'_> {
         list.extend((0..1 + self.below(2)).map(|_| self.aggregate()));
         if self.below(3) == 0 && !keys[0].contains("SELECT") {
             // What is looked for is of the group.
-            let (direct, column) = (&keys[0], self.column(Kind::Int));
+            let (direct, column) = (&keys[0], self.column(ExpressionKind::Int));
             list.push(format!("rank(length(({direct})::text)) WITHIN GROUP (ORDER BY {column})"));
         }
         let filter = if self.below(2) == 0 { format!(" WHERE {}", self.boolean(1)) } else { String::new() };
@@ -301,7 +308,7 @@ impl Writer<'_> {
     fn windowed_groups(&mut self) -> String {
         let table = self.any_table();
         self.scope.push("e".to_owned());
-        let (key, aggregate) = (self.any_column(), format!("sum({})", self.column(Kind::Int)));
+        let (key, aggregate) = (self.any_column(), format!("sum({})", self.column(ExpressionKind::Int)));
         let call = match self.below(4) {
             0 => format!("rank() OVER (ORDER BY {aggregate}{})", self.direction()),
             1 => format!("sum(count(*)) OVER (ORDER BY {key}{})", self.direction()),

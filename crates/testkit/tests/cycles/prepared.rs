@@ -12,7 +12,7 @@ const SLOTS: i64 = 6;
 
 /// What was acknowledged of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Acknowledged {
     /// It holds this slot.
     Prepared(i64),
     Committed,
@@ -23,23 +23,24 @@ enum State {
 #[derive(Default)]
 pub struct Prepared {
     next: i64,
-    states: BTreeMap<i64, State>,
+    states: BTreeMap<i64, Acknowledged>,
     /// What is asked for, and nobody knows.
-    under_way: Option<(i64, State)>,
+    under_way: Option<(i64, Acknowledged)>,
     committed: i64,
 }
 
 impl Prepared {
     fn open(&self) -> Vec<(i64, i64)> {
         let open = self.states.iter().filter_map(|(id, state)| match state {
-            State::Prepared(slot) => Some((*id, *slot)),
+            Acknowledged::Prepared(slot) => Some((*id, *slot)),
             _ => None,
         });
         open.collect()
     }
 
     fn end(&mut self, connection: &mut Connection, id: i64, commits: bool) -> Said {
-        let (verb, state) = if commits { ("COMMIT", State::Committed) } else { ("ROLLBACK", State::RolledBack) };
+        let (verb, state) =
+            if commits { ("COMMIT", Acknowledged::Committed) } else { ("ROLLBACK", Acknowledged::RolledBack) };
         self.under_way = Some((id, state));
         let said = ask(connection, &format!("{verb} PREPARED 'p{id}'"));
         if let Said::Done(_) = said {
@@ -50,7 +51,7 @@ impl Prepared {
 
     fn begin(&mut self, connection: &mut Connection, slot: i64) -> Said {
         self.next += 1;
-        let (id, state) = (self.next, State::Prepared(slot));
+        let (id, state) = (self.next, Acknowledged::Prepared(slot));
         self.under_way = Some((id, state));
         let statements = [
             "BEGIN".to_owned(),
@@ -65,8 +66,8 @@ impl Prepared {
         said
     }
 
-    fn note(&mut self, id: i64, state: State) {
-        self.committed += i64::from(state == State::Committed);
+    fn note(&mut self, id: i64, state: Acknowledged) {
+        self.committed += i64::from(state == Acknowledged::Committed);
         self.states.insert(id, state);
     }
 }
@@ -110,16 +111,16 @@ impl Client for Prepared {
         let marks: BTreeSet<i64> = numbers(connection, "SELECT id FROM marks").into_iter().collect();
         if let Some((id, wanted)) = self.under_way.take() {
             let has_come = match wanted {
-                State::Prepared(_) => prepared.contains(&id),
-                State::Committed => marks.contains(&id),
-                State::RolledBack => !prepared.contains(&id),
+                Acknowledged::Prepared(_) => prepared.contains(&id),
+                Acknowledged::Committed => marks.contains(&id),
+                Acknowledged::RolledBack => !prepared.contains(&id),
             };
             if has_come {
                 self.note(id, wanted);
             }
         }
         for (id, state) in &self.states {
-            let expected = (matches!(state, State::Prepared(_)), *state == State::Committed);
+            let expected = (matches!(state, Acknowledged::Prepared(_)), *state == Acknowledged::Committed);
             let found = (prepared.contains(id), marks.contains(id));
             assert_eq!(found, expected, "transaction {id} is {state:?}: (prepared, its row is there)");
         }
@@ -133,11 +134,11 @@ impl Client for Prepared {
             assert_eq!(reply.code(), "55P03", "prepared transaction {id} has lost its key: {reply}");
             must(connection, "RESET lock_timeout");
         }
-        self.states.retain(|_, state| *state != State::RolledBack);
+        self.states.retain(|_, state| *state != Acknowledged::RolledBack);
     }
 
     fn tidy(&mut self, connection: &mut Connection) {
         must(connection, "DELETE FROM marks");
-        self.states.retain(|_, state| matches!(state, State::Prepared(_)));
+        self.states.retain(|_, state| matches!(state, Acknowledged::Prepared(_)));
     }
 }

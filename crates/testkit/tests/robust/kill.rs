@@ -79,7 +79,7 @@ fn check_table(server: &Server, suffix: &str, done: usize, context: &str) {
     let before = expected(done);
     let after = expected(done + 1);
     // The last step but two is two transactions.
-    let between = (done == 6).then(|| State { indexed: false, ..expected(6) });
+    let between = (done == 6).then(|| TablesSeen { indexed: false, ..expected(6) });
     let fits = actual == before || actual == after || Some(&actual) == between.as_ref();
     assert!(fits, "{context}: {actual:?}, expected {before:?} or {after:?}");
     if let Some(rows) = actual.rows {
@@ -96,7 +96,7 @@ fn check_table(server: &Server, suffix: &str, done: usize, context: &str) {
 
 /// What can be seen of the two tables.
 #[derive(Debug, PartialEq, Eq)]
-struct State {
+struct TablesSeen {
     /// Rows of `w`, or that it is not there.
     rows: Option<i64>,
     columns: String,
@@ -105,10 +105,10 @@ struct State {
     copied: Option<i64>,
 }
 
-fn expected(steps: usize) -> State {
+fn expected(steps: usize) -> TablesSeen {
     let columns = ["", "a b", "a b", "a b", "a b c", "a b c d", "a b e d", "a b e d", "a b e d", ""];
     let rows = [None, Some(0), Some(500), Some(500), Some(500), Some(500), Some(500), Some(500), Some(0), None];
-    State {
+    TablesSeen {
         rows: rows[steps],
         columns: columns[steps].to_owned(),
         indexed: (3..7).contains(&steps),
@@ -116,7 +116,7 @@ fn expected(steps: usize) -> State {
     }
 }
 
-fn state(connection: &mut Connection, suffix: &str) -> State {
+fn state(connection: &mut Connection, suffix: &str) -> TablesSeen {
     let columns = run(
         connection,
         &format!(
@@ -130,7 +130,7 @@ fn state(connection: &mut Connection, suffix: &str) -> State {
     };
     let (rows, copied) = (count("w"), count("v"));
     let indexed = number(connection, &format!("SELECT count(*) FROM pg_indexes WHERE indexname = 'w{suffix}_b'")) > 0;
-    State { rows, columns: columns.join(" "), indexed, copied }
+    TablesSeen { rows, columns: columns.join(" "), indexed, copied }
 }
 
 /// A COPY of some tens of megabytes is killed under way, or just after its end: all of it is there, or nothing.

@@ -4,7 +4,7 @@
 //! A number without a label is guessed from its length, the parts known so far, and `DateStyle`'s order.
 
 use super::calendar::{days_in_month, from_julian, julian};
-use super::fields::{Field, Fields, Kind, fraction_micros, leading_i32};
+use super::fields::{Field, FieldKind, Fields, fraction_micros, leading_i32};
 use super::tokens::{Label, Word, word};
 use super::zone::{Zone, named_zone, named_zone_in_text, west_at, west_of_local, zone_of_abbreviation};
 use super::{Bad, Civil, MICROS_PER_DAY, MICROS_PER_SEC};
@@ -143,7 +143,7 @@ impl<'a> Decoder<'a> {
     fn timestamp_field(&mut self, fields: &Fields, i: usize) -> Result<(), Bad> {
         let Field { text, kind } = fields.get(i);
         match kind {
-            Kind::Date if self.label == Some(Label::Julian) => {
+            FieldKind::Date if self.label == Some(Label::Julian) => {
                 let (n, rest) = leading_i32(text).ok_or(Bad::Field)?;
                 if n < 0 {
                     return Err(Bad::Field);
@@ -154,9 +154,9 @@ impl<'a> Decoder<'a> {
                 self.label = None;
                 Ok(())
             }
-            Kind::Date if self.label.is_some() || self.has(MONTH | DAY) => self.after_date(text),
-            Kind::Date => self.date(text),
-            Kind::Time => {
+            FieldKind::Date if self.label.is_some() || self.has(MONTH | DAY) => self.after_date(text),
+            FieldKind::Date => self.date(text),
+            FieldKind::Time => {
                 if self.label.take().is_some_and(|l| l != Label::Time) {
                     return Err(Bad::Format);
                 }
@@ -167,10 +167,10 @@ impl<'a> Decoder<'a> {
                 }
                 Ok(())
             }
-            Kind::Offset => self.offset(text),
-            Kind::Number if self.label.is_some() => self.labelled(text),
-            Kind::Number => self.unlabelled(text),
-            Kind::Text | Kind::Signed => self.word(fields, i),
+            FieldKind::Offset => self.offset(text),
+            FieldKind::Number if self.label.is_some() => self.labelled(text),
+            FieldKind::Number => self.unlabelled(text),
+            FieldKind::Text | FieldKind::Signed => self.word(fields, i),
         }
     }
 
@@ -178,8 +178,8 @@ impl<'a> Decoder<'a> {
         let Field { text, kind } = fields.get(i);
         let last = fields.get(fields.len() - 1).kind;
         match kind {
-            Kind::Date => {
-                if i == 0 && fields.len() >= 2 && (last == Kind::Date || fields.get(1).kind == Kind::Time) {
+            FieldKind::Date => {
+                if i == 0 && fields.len() >= 2 && (last == FieldKind::Date || fields.get(1).kind == FieldKind::Time) {
                     return self.date(text);
                 }
                 if text.starts_with(|c: char| c.is_ascii_digit()) {
@@ -192,20 +192,20 @@ impl<'a> Decoder<'a> {
                     self.named_zone(text)
                 }
             }
-            Kind::Time => self.time(text),
-            Kind::Offset => self.offset(text),
-            Kind::Number if self.label.is_some() => self.labelled(text),
-            Kind::Number => {
+            FieldKind::Time => self.time(text),
+            FieldKind::Offset => self.offset(text),
+            FieldKind::Number if self.label.is_some() => self.labelled(text),
+            FieldKind::Number => {
                 let point = text.find('.');
                 match point {
-                    Some(_) if i == 0 && fields.len() >= 2 && last == Kind::Date => self.date(text),
+                    Some(_) if i == 0 && fields.len() >= 2 && last == FieldKind::Date => self.date(text),
                     Some(at) if at > 2 => self.run_together(text, self.date_mask()),
                     Some(_) => Err(Bad::Format),
                     None if text.len() > 4 => self.run_together(text, self.date_mask()),
                     None => self.guess_number(text, self.date_mask()).map(|new| self.new = new),
                 }
             }
-            Kind::Text | Kind::Signed => self.word(fields, i),
+            FieldKind::Text | FieldKind::Signed => self.word(fields, i),
         }
     }
 
@@ -499,7 +499,7 @@ impl<'a> Decoder<'a> {
             Word::IsoTime if self.time_only => self.label = Some(Label::Time),
             Word::IsoTime => {
                 let next = (i + 1 < fields.len()).then(|| fields.get(i + 1).kind);
-                if !self.has(DATE) || !matches!(next, Some(Kind::Number | Kind::Time | Kind::Date)) {
+                if !self.has(DATE) || !matches!(next, Some(FieldKind::Number | FieldKind::Time | FieldKind::Date)) {
                     return Err(Bad::Format);
                 }
                 self.label = Some(Label::Time);

@@ -6,7 +6,7 @@ use base::work;
 
 /// First guess of a field's meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FieldKind {
     Number,
     Text,
     /// With separators: a date, or a zone's name.
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field<'a> {
     pub text: &'a str,
-    pub kind: Kind,
+    pub kind: FieldKind,
 }
 
 /// Most fields of a text.
@@ -35,7 +35,7 @@ const TEXT_MAX: usize = 230;
 pub(crate) struct Fields {
     buffer: [u8; TEXT_MAX],
     used: usize,
-    spans: [(u8, u8, Kind); FIELDS_MAX],
+    spans: [(u8, u8, FieldKind); FIELDS_MAX],
     count: usize,
 }
 
@@ -71,34 +71,34 @@ impl Scanner<'_> {
     }
 
     /// A field that starts with a digit.
-    fn number(&mut self) -> Result<Kind, Bad> {
+    fn number(&mut self) -> Result<FieldKind, Bad> {
         self.push_while(|b| b.is_ascii_digit())?;
         let delimiter = self.peek();
         match delimiter {
             b':' => {
                 self.push_while(|b| b.is_ascii_digit() || b == b':' || b == b'.')?;
-                Ok(Kind::Time)
+                Ok(FieldKind::Time)
             }
             b'-' | b'/' | b'.' => {
                 self.push()?;
                 if !self.peek().is_ascii_digit() {
                     self.push_while(|b| b.is_ascii_alphanumeric() || b == delimiter)?;
-                    return Ok(Kind::Date);
+                    return Ok(FieldKind::Date);
                 }
                 self.push_while(|b| b.is_ascii_digit())?;
                 if self.peek() == delimiter {
                     // Three fields with the same delimiter.
                     self.push_while(|b| b.is_ascii_digit() || b == delimiter)?;
-                    return Ok(Kind::Date);
+                    return Ok(FieldKind::Date);
                 }
-                Ok(if delimiter == b'.' { Kind::Number } else { Kind::Date })
+                Ok(if delimiter == b'.' { FieldKind::Number } else { FieldKind::Date })
             }
-            _ => Ok(Kind::Number),
+            _ => Ok(FieldKind::Number),
         }
     }
 
     /// A field that starts with a letter: a word, a date with a month's name, or the name of a zone.
-    fn text(&mut self, start: usize) -> Result<Kind, Bad> {
+    fn text(&mut self, start: usize) -> Result<FieldKind, Bad> {
         self.push_while(|b| b.is_ascii_alphabetic())?;
         let compound = match self.peek() {
             b'-' | b'/' | b'.' => true,
@@ -110,14 +110,14 @@ impl Scanner<'_> {
             _ => false,
         };
         if !compound {
-            return Ok(Kind::Text);
+            return Ok(FieldKind::Text);
         }
         self.push_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'/' | b'_' | b'.' | b':'))?;
-        Ok(Kind::Date)
+        Ok(FieldKind::Date)
     }
 
     /// A field that starts with a sign.
-    fn signed(&mut self) -> Result<Kind, Bad> {
+    fn signed(&mut self) -> Result<FieldKind, Bad> {
         self.push()?;
         while is_space(self.peek()) {
             work::beat(1);
@@ -126,10 +126,10 @@ impl Scanner<'_> {
         let next = self.peek();
         if next.is_ascii_digit() {
             self.push_while(|b| b.is_ascii_digit() || matches!(b, b':' | b'.' | b'-'))?;
-            Ok(Kind::Offset)
+            Ok(FieldKind::Offset)
         } else if next.is_ascii_alphabetic() {
             self.push_while(|b| b.is_ascii_alphabetic())?;
-            Ok(Kind::Signed)
+            Ok(FieldKind::Signed)
         } else {
             Err(Bad::Format)
         }
@@ -139,7 +139,8 @@ impl Scanner<'_> {
 impl Fields {
     /// Cuts a text.
     pub(crate) fn split(input: &str) -> Result<Fields, Bad> {
-        let fields = Fields { buffer: [0; TEXT_MAX], used: 0, spans: [(0, 0, Kind::Number); FIELDS_MAX], count: 0 };
+        let fields =
+            Fields { buffer: [0; TEXT_MAX], used: 0, spans: [(0, 0, FieldKind::Number); FIELDS_MAX], count: 0 };
         let mut s = Scanner { input: input.as_bytes(), at: 0, fields };
         while s.at < s.input.len() {
             let b = s.peek();
@@ -154,7 +155,7 @@ impl Fields {
                 b'.' => {
                     s.push()?;
                     s.push_while(|b| b.is_ascii_digit())?;
-                    Kind::Number
+                    FieldKind::Number
                 }
                 b'+' | b'-' => s.signed()?,
                 _ if b.is_ascii_alphabetic() => s.text(start)?,

@@ -1,7 +1,7 @@
 //! Text input of `interval`: PostgreSQL's words, the SQL standard's forms, ISO 8601.
 
 use super::decode::decode_clock;
-use super::fields::{Fields, Kind, leading_fraction, leading_i32, leading_i64};
+use super::fields::{FieldKind, Fields, leading_fraction, leading_i32, leading_i64};
 use super::tokens::{Label, Unit, Word, unit, word};
 use super::{Bad, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SEC, interval_out_of_range};
 use crate::interval::{Interval, apply_typmod, range};
@@ -165,14 +165,14 @@ fn decode_fields(text: &str, fields: i32, standard: bool) -> Result<Sums, Bad> {
         let field = list.get(i);
         let mut new = 0;
         match field.kind {
-            Kind::Time => {
+            FieldKind::Time => {
                 sums.clock(field.text, fields)?;
                 if all_negative && sums.micros > 0 {
                     sums.micros = -sums.micros;
                 }
                 (new, current) = (CLOCK, Some(Unit::Day));
             }
-            Kind::Offset if field.text.contains(':') && sums.clock(&field.text[1..], fields).is_ok() => {
+            FieldKind::Offset if field.text.contains(':') && sums.clock(&field.text[1..], fields).is_ok() => {
                 if field.text.starts_with('-') {
                     sums.micros = -sums.micros;
                 }
@@ -181,7 +181,7 @@ fn decode_fields(text: &str, fields: i32, standard: bool) -> Result<Sums, Bad> {
                 }
                 (new, current) = (CLOCK, Some(Unit::Day));
             }
-            Kind::Offset | Kind::Date | Kind::Number => {
+            FieldKind::Offset | FieldKind::Date | FieldKind::Number => {
                 let mut unit = current.unwrap_or_else(|| default_unit(fields));
                 let (mut value, mut fraction) = number_or_year_month(field.text, &mut unit)?;
                 current = Some(unit);
@@ -190,7 +190,7 @@ fn decode_fields(text: &str, fields: i32, standard: bool) -> Result<Sums, Bad> {
                 }
                 new = sums.unit(unit, value, fraction)?;
             }
-            Kind::Text | Kind::Signed => match interval_word(field.text)? {
+            FieldKind::Text | FieldKind::Signed => match interval_word(field.text)? {
                 Unit::Filler => continue,
                 Unit::Ago => {
                     ago = true;

@@ -6,7 +6,7 @@ use super::exceptions::{self, Exceptions};
 
 /// Which rules say where a character ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharacterRule {
     EucJp,
     /// Two bytes from 0xa1 on.
     Euc,
@@ -18,7 +18,7 @@ enum Kind {
 
 /// An encoding's tables.
 pub(super) struct Multi {
-    kind: Kind,
+    kind: CharacterRule,
     codec: &'static Library,
     exceptions: &'static Exceptions,
     /// Characters of codes of one and two bytes; 0 is none.
@@ -32,17 +32,17 @@ pub(super) struct Multi {
 impl Multi {
     pub(super) fn of(name: &str) -> Option<Multi> {
         let (kind, codec, exceptions) = match name {
-            "EUC_JP" => (Kind::EucJp, EUC_JP, &exceptions::EUC_JP),
-            "EUC_CN" => (Kind::Euc, GBK, &exceptions::EUC_CN),
-            "EUC_KR" => (Kind::Euc, EUC_KR, &exceptions::EUC_KR),
-            "SJIS" => (Kind::Sjis, SHIFT_JIS, &exceptions::SJIS),
-            "BIG5" => (Kind::Pairs, BIG5, &exceptions::BIG5),
-            "GBK" => (Kind::Pairs, GBK, &exceptions::GBK),
-            "UHC" => (Kind::Pairs, EUC_KR, &exceptions::UHC),
-            "GB18030" => (Kind::Gb18030, GB18030, &exceptions::GB18030),
+            "EUC_JP" => (CharacterRule::EucJp, EUC_JP, &exceptions::EUC_JP),
+            "EUC_CN" => (CharacterRule::Euc, GBK, &exceptions::EUC_CN),
+            "EUC_KR" => (CharacterRule::Euc, EUC_KR, &exceptions::EUC_KR),
+            "SJIS" => (CharacterRule::Sjis, SHIFT_JIS, &exceptions::SJIS),
+            "BIG5" => (CharacterRule::Pairs, BIG5, &exceptions::BIG5),
+            "GBK" => (CharacterRule::Pairs, GBK, &exceptions::GBK),
+            "UHC" => (CharacterRule::Pairs, EUC_KR, &exceptions::UHC),
+            "GB18030" => (CharacterRule::Gb18030, GB18030, &exceptions::GB18030),
             _ => return None,
         };
-        let triples = if kind == Kind::EucJp { vec![0; 1 << 16] } else { Vec::new() };
+        let triples = if kind == CharacterRule::EucJp { vec![0; 1 << 16] } else { Vec::new() };
         let mut multi = Multi {
             kind,
             codec,
@@ -73,7 +73,7 @@ impl Multi {
             _ => true,
         };
         for first in 0x80..=0xffu8 {
-            if self.kind == Kind::Sjis {
+            if self.kind == CharacterRule::Sjis {
                 self.pairs[usize::from(first)] = look(&[first]).unwrap_or(0);
             }
             for second in 0x21..=0xffu8 {
@@ -82,7 +82,7 @@ impl Multi {
                     self.pairs[at] = look(&[first, second]).unwrap_or(0);
                 }
                 let at = usize::from(second) << 8;
-                if self.kind == Kind::EucJp && first >= 0xa1 && second >= 0xa1 {
+                if self.kind == CharacterRule::EucJp && first >= 0xa1 && second >= 0xa1 {
                     self.triples[at | usize::from(first)] = look(&[0x8f, second, first]).unwrap_or(0);
                 }
             }
@@ -109,7 +109,7 @@ impl Multi {
         let all = self.pairs.iter().enumerate().map(|(at, c)| (at as u32, *c)).chain(triples);
         for (code, character) in all.filter(|(_, character)| *character != 0) {
             let place = &mut self.codes[usize::from(character)];
-            if *place == 0 || self.kind == Kind::Sjis {
+            if *place == 0 || self.kind == CharacterRule::Sjis {
                 *place = code;
             }
         }
@@ -127,9 +127,9 @@ impl Multi {
         let (first, second) = (bytes.first().copied().unwrap_or(0), bytes.get(1).copied());
         match (self.kind, first) {
             (_, ..0x80) => 1,
-            (Kind::EucJp | Kind::Euc, 0x8f) => 3,
-            (Kind::Sjis, 0xa1..=0xdf) => 1,
-            (Kind::Gb18030, _) if second.is_some_and(|b| b.is_ascii_digit()) => 4,
+            (CharacterRule::EucJp | CharacterRule::Euc, 0x8f) => 3,
+            (CharacterRule::Sjis, 0xa1..=0xdf) => 1,
+            (CharacterRule::Gb18030, _) if second.is_some_and(|b| b.is_ascii_digit()) => 4,
             _ => 2,
         }
     }
@@ -140,19 +140,19 @@ impl Multi {
         let bytes = bytes.get(..length)?;
         let high = |b: u8| (0xa1..=0xfe).contains(&b);
         let holds = match (self.kind, bytes) {
-            (Kind::EucJp, [0x8e, second]) => (0xa1..=0xdf).contains(second),
-            (Kind::EucJp, [0x8f, second, third]) => high(*second) && high(*third),
-            (Kind::EucJp | Kind::Euc, [first, second]) => high(*first) && high(*second),
-            (Kind::Sjis, [_]) => true,
-            (Kind::Sjis, [first, second]) => {
+            (CharacterRule::EucJp, [0x8e, second]) => (0xa1..=0xdf).contains(second),
+            (CharacterRule::EucJp, [0x8f, second, third]) => high(*second) && high(*third),
+            (CharacterRule::EucJp | CharacterRule::Euc, [first, second]) => high(*first) && high(*second),
+            (CharacterRule::Sjis, [_]) => true,
+            (CharacterRule::Sjis, [first, second]) => {
                 matches!(first, 0x81..=0x9f | 0xe0..=0xfc) && matches!(second, 0x40..=0x7e | 0x80..=0xfc)
             }
-            (Kind::Pairs, [0x8d, b' ']) => false,
-            (Kind::Pairs, [_, second]) => *second != 0,
-            (Kind::Gb18030, [first, second]) => {
+            (CharacterRule::Pairs, [0x8d, b' ']) => false,
+            (CharacterRule::Pairs, [_, second]) => *second != 0,
+            (CharacterRule::Gb18030, [first, second]) => {
                 (0x81..=0xfe).contains(first) && matches!(second, 0x40..=0x7e | 0x80..=0xfe)
             }
-            (Kind::Gb18030, [first, _, third, fourth]) => {
+            (CharacterRule::Gb18030, [first, _, third, fourth]) => {
                 (0x81..=0xfe).contains(first) && (0x81..=0xfe).contains(third) && fourth.is_ascii_digit()
             }
             _ => false,
@@ -186,7 +186,7 @@ impl Multi {
     /// The code of a character.
     pub(super) fn code(&self, c: char) -> Option<u32> {
         let known = self.codes.get(c as usize).copied().filter(|code| *code != 0);
-        if known.is_some() || self.kind != Kind::Gb18030 {
+        if known.is_some() || self.kind != CharacterRule::Gb18030 {
             return known;
         }
         let mut buffer = [0; 4];

@@ -21,7 +21,7 @@ mod order_status;
 mod payment;
 mod stock_level;
 
-use super::mix::Kind;
+use super::mix::TransactionKind;
 use super::random::{Constants, DISTRICTS};
 use crate::client::{AsyncConnection, Failure, Param, Row};
 use crate::rng::Rng;
@@ -113,13 +113,13 @@ pub enum Input {
 
 impl Input {
     /// Draws the input of a transaction.
-    pub fn draw(kind: Kind, terminal: &Terminal<'_>, rng: &mut Rng) -> Input {
+    pub fn draw(kind: TransactionKind, terminal: &Terminal<'_>, rng: &mut Rng) -> Input {
         match kind {
-            Kind::NewOrder => Input::NewOrder(new_order::NewOrder::draw(terminal, rng)),
-            Kind::Payment => Input::Payment(payment::Payment::draw(terminal, rng)),
-            Kind::OrderStatus => Input::OrderStatus(order_status::OrderStatus::draw(terminal, rng)),
-            Kind::Delivery => Input::Delivery(delivery::Delivery::draw(terminal, rng)),
-            Kind::StockLevel => Input::StockLevel(stock_level::StockLevel::draw(terminal, rng)),
+            TransactionKind::NewOrder => Input::NewOrder(new_order::NewOrder::draw(terminal, rng)),
+            TransactionKind::Payment => Input::Payment(payment::Payment::draw(terminal, rng)),
+            TransactionKind::OrderStatus => Input::OrderStatus(order_status::OrderStatus::draw(terminal, rng)),
+            TransactionKind::Delivery => Input::Delivery(delivery::Delivery::draw(terminal, rng)),
+            TransactionKind::StockLevel => Input::StockLevel(stock_level::StockLevel::draw(terminal, rng)),
         }
     }
 

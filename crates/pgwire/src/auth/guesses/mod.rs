@@ -36,17 +36,17 @@ pub(crate) const PLACES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Guesses {
     names: RandomState,
-    state: Mutex<State>,
+    state: Mutex<GuessCounts>,
 }
 
 #[derive(Debug)]
-struct State {
+struct GuessCounts {
     lines: Lines,
     trusted: Trusted,
     room: Room,
 }
 
-impl State {
+impl GuessCounts {
     fn leave(&mut self, id: u64) {
         if let Some(waiter) = self.room.leave(id) {
             self.lines.leave(waiter.at);
@@ -87,13 +87,13 @@ impl Drop for Waiting<'_> {
 
 impl Default for Guesses {
     fn default() -> Guesses {
-        let state = State { lines: Lines::default(), trusted: Trusted::default(), room: Room::new(PLACES) };
+        let state = GuessCounts { lines: Lines::default(), trusted: Trusted::default(), room: Room::new(PLACES) };
         Guesses { names: RandomState::new(), state: Mutex::new(state) }
     }
 }
 
 impl Guesses {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GuessCounts> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,7 +101,7 @@ impl Guesses {
     pub(crate) fn turn(&self, peer: &Peer, role: &str, now: Instant) -> Turn<'_> {
         let key = Key::new(peer, role, &self.names);
         let mut state = self.state();
-        let State { lines, trusted, room } = &mut *state;
+        let GuessCounts { lines, trusted, room } = &mut *state;
         let is_trusted = trusted.has(key, now);
         let Some(at) = lines.of(key, is_trusted, now) else { return Turn::Now };
         let patience = if is_trusted { PATIENCE_TRUSTED } else { PATIENCE };

@@ -21,7 +21,7 @@ pub(in crate::exec) struct Insert {
     input: Option<Box<dyn Operator>>,
     /// The next row of VALUES.
     at: usize,
-    state: State,
+    state: InsertState,
     /// Rows made or changed by this command (ON CONFLICT DO UPDATE).
     own: FxHashSet<u64>,
     constraints: Constraints,
@@ -30,7 +30,7 @@ pub(in crate::exec) struct Insert {
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum InsertState {
     /// The next row is wanted.
     Reading,
     /// The tuple is to be inserted.
@@ -60,7 +60,7 @@ impl Insert {
             constraints: Constraints::new(&node.target),
             node: Arc::clone(node),
             at: 0,
-            state: State::Reading,
+            state: InsertState::Reading,
             own: FxHashSet::default(),
             newest: RowBatch::new(),
             tuple: Vec::new(),
@@ -147,15 +147,15 @@ impl Insert {
         if !readable {
             // It was deleted meanwhile: the proposed row is tried again.
             Insert::include(node, frame);
-            self.state = State::Inserting;
+            self.state = InsertState::Inserting;
             return Ok(Next::Row);
         }
         if !all_true(filter, cx, frame)? {
-            self.state = State::Reading;
+            self.state = InsertState::Reading;
             return Ok(Next::Row);
         }
         self.apply(node, row, set, cx, frame)?;
-        self.state = State::Updating(row);
+        self.state = InsertState::Updating(row);
         Ok(Next::Row)
     }
 
@@ -190,15 +190,15 @@ impl Operator for Insert {
         let updates = matches!(node.on_conflict, Some(ConflictAction::Update { .. }));
         loop {
             match self.state {
-                State::Reading => match self.read(&node, cx, frame)? {
+                InsertState::Reading => match self.read(&node, cx, frame)? {
                     Next::Row => {
                         self.compute(&node, cx, frame)?;
-                        self.state = State::Inserting;
+                        self.state = InsertState::Inserting;
                     }
-                    Next::Done => self.state = State::Done,
+                    Next::Done => self.state = InsertState::Done,
                     wait => return Ok(wait),
                 },
-                State::Inserting => {
+                InsertState::Inserting => {
                     let table = target.table.open(cx.run.txn)?;
                     let arbiter = match &node.by_values {
                         None => node.arbiter,
@@ -209,7 +209,7 @@ impl Operator for Insert {
                     };
                     match cx.run.txn.insert(table, &self.tuple, arbiter)? {
                         Step::Ready(InsertOutcome::Inserted(row)) => {
-                            self.state = State::Reading;
+                            self.state = InsertState::Reading;
                             if updates {
                                 self.own.insert(row.0);
                             }
@@ -221,38 +221,38 @@ impl Operator for Insert {
                         }
                         Step::Ready(InsertOutcome::Conflict(row)) if updates => {
                             Insert::exclude(&node, frame);
-                            self.state = State::Locking(row);
+                            self.state = InsertState::Locking(row);
                         }
-                        Step::Ready(InsertOutcome::Conflict(_)) => self.state = State::Reading,
+                        Step::Ready(InsertOutcome::Conflict(_)) => self.state = InsertState::Reading,
                         Step::Wait(wait) => return Ok(Next::Wait(wait)),
                     }
                 }
-                State::Locking(row) => {
+                InsertState::Locking(row) => {
                     if let Next::Wait(wait) = self.conflict(&node, row, cx, frame)? {
                         return Ok(Next::Wait(wait));
                     }
                 }
-                State::Updating(row) => {
+                InsertState::Updating(row) => {
                     let table = target.table.open(cx.run.txn)?;
                     match cx.run.txn.update(table, row, &self.tuple)? {
                         Step::Ready(()) => {}
                         Step::Wait(wait) => return Ok(Next::Wait(wait)),
                     }
                     self.own.insert(row.0);
-                    self.state = State::Reading;
+                    self.state = InsertState::Reading;
                     note_system(target, row, true, cx, frame);
                     if let Some(next) = changed(target, cx, frame)? {
                         return Ok(next);
                     }
                 }
-                State::Done => return self.constraints.finish(&node, cx),
+                InsertState::Done => return self.constraints.finish(&node, cx),
             }
         }
     }
 
     fn rescan(&mut self, forget: bool) {
         self.at = 0;
-        self.state = State::Reading;
+        self.state = InsertState::Reading;
         self.own.clear();
         self.constraints.clear();
         if let Some(input) = &mut self.input {

@@ -19,7 +19,7 @@ use crate::plan::{MergeNode, MergeWork, Target};
 pub(in crate::exec) struct Merge {
     node: Arc<MergeNode>,
     input: Box<dyn Operator>,
-    state: State,
+    state: MergeState,
     /// Rows changed by this command.
     own: FxHashSet<u64>,
     constraints: Constraints,
@@ -34,7 +34,7 @@ pub(in crate::exec) struct Merge {
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum MergeState {
     /// The next row is wanted.
     Reading,
     /// What is to be done with the row of the target in the frame is decided.
@@ -68,7 +68,7 @@ impl Merge {
             input: operator(&node.input),
             constraints: Constraints::new(&node.target),
             node: Arc::clone(node),
-            state: State::Reading,
+            state: MergeState::Reading,
             own: FxHashSet::default(),
             newest: RowBatch::new(),
             tuple: Vec::new(),
@@ -125,7 +125,7 @@ impl Merge {
         for (&slot, value) in self.node.target.slots.iter().zip(self.given.drain(..)) {
             frame[slot as usize] = value;
         }
-        self.state = State::Reading;
+        self.state = MergeState::Reading;
     }
 
     /// Locks the row for an action and, if it is still what it was, does it.
@@ -146,7 +146,7 @@ impl Merge {
                 self.newest_seen = true;
                 // What is done with it is decided anew, if it is still a partner at all.
                 let still = all_true(&node.recheck, cx, frame)?;
-                self.state = if still { State::Matched(row) } else { State::Unmatched };
+                self.state = if still { MergeState::Matched(row) } else { MergeState::Unmatched };
                 if !still {
                     target.slots.iter().for_each(|slot| frame[*slot as usize] = Datum::Null);
                 }
@@ -154,7 +154,7 @@ impl Merge {
             }
             Locked::Gone => {
                 target.slots.iter().for_each(|slot| frame[*slot as usize] = Datum::Null);
-                self.state = State::Unmatched;
+                self.state = MergeState::Unmatched;
                 return Ok(None);
             }
             Locked::Wait(wait) => return Ok(Some(Next::Wait(wait))),
@@ -168,7 +168,7 @@ impl Merge {
         if let MergeWork::Update(set) = &node.actions[action].kind {
             self.put(&node, &set.values, cx, frame)?;
             self.constraints.note_updated(target, row, frame);
-            self.state = State::Storing(row);
+            self.state = MergeState::Storing(row);
             return Ok(None);
         }
         self.constraints.note_deleted(target);
@@ -191,21 +191,21 @@ impl Operator for Merge {
         let target = &node.target;
         loop {
             let next = match self.state {
-                State::Reading => match self.input.next(cx, frame)? {
+                MergeState::Reading => match self.input.next(cx, frame)? {
                     Next::Row => {
                         self.newest_seen = false;
                         self.given.clear();
                         self.given.extend(target.slots.iter().map(|slot| frame[*slot as usize].clone()));
-                        self.state = row_in(frame, target.row_slot).map_or(State::Unmatched, State::Matched);
+                        self.state = row_in(frame, target.row_slot).map_or(MergeState::Unmatched, MergeState::Matched);
                         None
                     }
                     Next::Done => {
-                        self.state = State::Done;
+                        self.state = MergeState::Done;
                         None
                     }
                     wait => Some(wait),
                 },
-                State::Matched(row) => {
+                MergeState::Matched(row) => {
                     match Merge::choose(&node, true, cx, frame)? {
                         Some(_) if self.own.contains(&row.0) => return Err(twice()),
                         Some(action) => {
@@ -213,31 +213,31 @@ impl Operator for Merge {
                                 MergeWork::Update(set) => new_values(set, target, cx, frame, &mut self.values)?,
                                 _ => RowLockMode::Update,
                             };
-                            self.state = State::Locking(row, action, mode);
+                            self.state = MergeState::Locking(row, action, mode);
                         }
                         None => self.give_back(frame),
                     }
                     None
                 }
-                State::Locking(row, action, mode) => self.lock_and_do(row, action, mode, cx, frame)?,
-                State::Storing(row) => {
+                MergeState::Locking(row, action, mode) => self.lock_and_do(row, action, mode, cx, frame)?,
+                MergeState::Storing(row) => {
                     let table = target.table.open(cx.run.txn)?;
                     match cx.run.txn.update(table, row, &self.tuple)? {
                         Step::Ready(()) => self.finish_row(cx, frame)?,
                         Step::Wait(wait) => Some(Next::Wait(wait)),
                     }
                 }
-                State::Unmatched => {
+                MergeState::Unmatched => {
                     match Merge::choose(&node, false, cx, frame)?.map(|action| &node.actions[action].kind) {
                         Some(MergeWork::Insert(values)) => {
                             self.compute(&node, values, cx, frame)?;
-                            self.state = State::Inserting;
+                            self.state = MergeState::Inserting;
                         }
                         _ => self.give_back(frame),
                     }
                     None
                 }
-                State::Inserting => {
+                MergeState::Inserting => {
                     let table = target.table.open(cx.run.txn)?;
                     match cx.run.txn.insert(table, &self.tuple, ConflictArbiter::None)? {
                         Step::Ready(InsertOutcome::Inserted(row)) => {
@@ -251,7 +251,7 @@ impl Operator for Merge {
                         Step::Wait(wait) => Some(Next::Wait(wait)),
                     }
                 }
-                State::Done => return self.constraints.finish(&node, cx),
+                MergeState::Done => return self.constraints.finish(&node, cx),
             };
             if let Some(next) = next {
                 return Ok(next);
@@ -260,7 +260,7 @@ impl Operator for Merge {
     }
 
     fn rescan(&mut self, forget: bool) {
-        self.state = State::Reading;
+        self.state = MergeState::Reading;
         self.own.clear();
         self.given.clear();
         self.constraints.clear();

@@ -69,7 +69,7 @@ impl Bounds {
         cx: &dyn EvalContext,
     ) -> Result<(usize, usize)> {
         let count = partition.len();
-        let place = Place { frame, partition, row, order, cx };
+        let place = FrameRow { frame, partition, row, order, cx };
         self.start = match (&frame.start, &offsets.start) {
             (FrameBound::UnboundedPreceding, _) => 0,
             (FrameBound::UnboundedFollowing, _) => count,
@@ -93,7 +93,7 @@ impl Bounds {
 }
 
 /// A row whose frame is looked for.
-struct Place<'p> {
+struct FrameRow<'p> {
     frame: &'p PlannedFrame,
     partition: &'p Partition,
     row: usize,
@@ -105,7 +105,7 @@ fn is_preceding(bound: &FrameBound) -> bool {
     matches!(bound, FrameBound::Preceding(_))
 }
 
-impl Place<'_> {
+impl FrameRow<'_> {
     /// The row or group `n` before or after: where it begins and ends.
     fn counted(&self, bound: &FrameBound, n: usize) -> (usize, usize) {
         let count = self.partition.len();

@@ -154,7 +154,7 @@ pub(super) fn mode(types: &[Oid]) -> Box<dyn Accumulator> {
 
 /// What is asked of a row that is not there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum AbsentRow {
     Rank,
     DenseRank,
     PercentRank,
@@ -170,7 +170,7 @@ struct Hypothetical {
     different: u64,
     up_to: u64,
     last: Vec<Datum>,
-    place: Place,
+    place: AbsentRow,
 }
 
 fn compare(order: &[SortedBy], a: &[Datum], b: &[Datum]) -> Ordering {
@@ -217,16 +217,16 @@ impl Accumulator for Hypothetical {
 
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
         Ok(match self.place {
-            Place::Rank => Datum::Int8(self.before as i64 + 1),
-            Place::DenseRank => Datum::Int8(self.different as i64 + 1),
-            Place::PercentRank if self.count == 0 => Datum::Float8(0.0),
-            Place::PercentRank => Datum::Float8(self.before as f64 / self.count as f64),
-            Place::CumeDist => Datum::Float8((self.up_to + 1) as f64 / (self.count + 1) as f64),
+            AbsentRow::Rank => Datum::Int8(self.before as i64 + 1),
+            AbsentRow::DenseRank => Datum::Int8(self.different as i64 + 1),
+            AbsentRow::PercentRank if self.count == 0 => Datum::Float8(0.0),
+            AbsentRow::PercentRank => Datum::Float8(self.before as f64 / self.count as f64),
+            AbsentRow::CumeDist => Datum::Float8((self.up_to + 1) as f64 / (self.count + 1) as f64),
         })
     }
 }
 
-fn hypothetical(place: Place) -> Box<dyn Accumulator> {
+fn hypothetical(place: AbsentRow) -> Box<dyn Accumulator> {
     Box::new(Hypothetical {
         row: Vec::new(),
         order: Vec::new(),
@@ -240,17 +240,17 @@ fn hypothetical(place: Place) -> Box<dyn Accumulator> {
 }
 
 pub(super) fn rank(_: &[Oid]) -> Box<dyn Accumulator> {
-    hypothetical(Place::Rank)
+    hypothetical(AbsentRow::Rank)
 }
 
 pub(super) fn dense_rank(_: &[Oid]) -> Box<dyn Accumulator> {
-    hypothetical(Place::DenseRank)
+    hypothetical(AbsentRow::DenseRank)
 }
 
 pub(super) fn percent_rank(_: &[Oid]) -> Box<dyn Accumulator> {
-    hypothetical(Place::PercentRank)
+    hypothetical(AbsentRow::PercentRank)
 }
 
 pub(super) fn cume_dist(_: &[Oid]) -> Box<dyn Accumulator> {
-    hypothetical(Place::CumeDist)
+    hypothetical(AbsentRow::CumeDist)
 }

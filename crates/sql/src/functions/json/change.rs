@@ -9,7 +9,7 @@ use types::room::Room as _;
 
 use super::super::EvalContext;
 use super::super::entry::{mismatch, text_of};
-use super::scan::{self, Kind};
+use super::scan::{self, DocumentKind};
 use super::{invalid, strings};
 
 /// A document as `jsonb` is held: keys in order, the last of equal ones.
@@ -191,11 +191,11 @@ pub(super) fn strip_nulls(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> 
 /// `json` keeps what is left as it was written, without blanks.
 fn strip_text(text: &str, out: &mut String) -> Result<()> {
     match scan::kind(text) {
-        Kind::Object => {
+        DocumentKind::Object => {
             out.push('{');
             let mut first = true;
             for (key, value) in scan::fields(text)? {
-                if scan::kind(value) == Kind::Null {
+                if scan::kind(value) == DocumentKind::Null {
                     continue;
                 }
                 if !std::mem::take(&mut first) {
@@ -209,7 +209,7 @@ fn strip_text(text: &str, out: &mut String) -> Result<()> {
             }
             out.push('}');
         }
-        Kind::Array => {
+        DocumentKind::Array => {
             out.push('[');
             for (i, element) in scan::elements(text)?.into_iter().enumerate() {
                 if i > 0 {
@@ -219,7 +219,7 @@ fn strip_text(text: &str, out: &mut String) -> Result<()> {
             }
             out.push(']');
         }
-        Kind::String => {
+        DocumentKind::String => {
             // Written anew: escapes that need none are gone.
             let mut quoted = Vec::new();
             if let Datum::Text(plain) = scan::to_text(text)? {

@@ -9,7 +9,7 @@ use types::{Array, Datum, InputContext, OutputSettings, element_of, json, oid};
 
 use super::super::entry::{mismatch, set, text_of};
 use super::super::{EvalContext, SetFunction};
-use super::scan::{self, Kind};
+use super::scan::{self, DocumentKind};
 use super::{invalid, write_json};
 
 /// Names and types of a row's fields.
@@ -48,13 +48,13 @@ pub(super) fn record_json(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum>
 }
 
 /// A place in a document, for error messages.
-struct Place<'a> {
+struct DocumentPath<'a> {
     key: &'a str,
     /// Places in the arrays around the value.
     indexes: Vec<usize>,
 }
 
-impl Place<'_> {
+impl DocumentPath<'_> {
     #[cold]
     fn expected_array(&self) -> Error {
         let error = Error::new(SqlState::INVALID_TEXT_REPRESENTATION, "expected JSON array");
@@ -73,23 +73,23 @@ fn populate(
     text: &str,
     ty: Oid,
     typmod: i32,
-    place: &mut Place<'_>,
+    place: &mut DocumentPath<'_>,
     settings: &OutputSettings,
     now: i64,
 ) -> Result<Datum> {
     let kind = scan::kind(text);
-    if kind == Kind::Null {
+    if kind == DocumentKind::Null {
         return Ok(Datum::Null);
     }
     let input = InputContext { settings, now_micros: now };
     let plain = match ty {
         oid::JSON => return Ok(Datum::text(scan::trimmed(text))),
         oid::JSONB => return json::normal_form(text).map(Datum::from),
-        ty if types::type_info(ty).is_some_and(types::TypeInfo::is_array) && kind != Kind::String => {
+        ty if types::type_info(ty).is_some_and(types::TypeInfo::is_array) && kind != DocumentKind::String => {
             return populate_array(text, ty, typmod, place, settings, now);
         }
         oid::RECORD => return Err(Error::unsupported("composite types are not supported here")),
-        _ if kind == Kind::String => scan::to_text(text)?,
+        _ if kind == DocumentKind::String => scan::to_text(text)?,
         _ => Datum::text(scan::trimmed(text)),
     };
     let Datum::Text(plain) = plain else { return Ok(Datum::Null) };
@@ -101,7 +101,7 @@ fn populate_array(
     text: &str,
     ty: Oid,
     typmod: i32,
-    place: &mut Place<'_>,
+    place: &mut DocumentPath<'_>,
     settings: &OutputSettings,
     now: i64,
 ) -> Result<Datum> {
@@ -111,13 +111,15 @@ fn populate_array(
     // The shape is that of the first elements on the way down; all others must have it too.
     let mut first = text;
     loop {
-        if scan::kind(first) != Kind::Array {
+        if scan::kind(first) != DocumentKind::Array {
             break;
         }
         let elements = scan::elements(first)?;
         lengths.push(elements.len() as i32);
         match elements.first() {
-            Some(next) if scan::kind(next) == Kind::Array && !matches!(element, oid::JSON | oid::JSONB) => first = next,
+            Some(next) if scan::kind(next) == DocumentKind::Array && !matches!(element, oid::JSON | oid::JSONB) => {
+                first = next
+            }
             _ => break,
         }
     }
@@ -140,8 +142,8 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    fn fill(&mut self, text: &str, depth: usize, place: &mut Place<'_>) -> Result<()> {
-        if scan::kind(text) != Kind::Array {
+    fn fill(&mut self, text: &str, depth: usize, place: &mut DocumentPath<'_>) -> Result<()> {
+        if scan::kind(text) != DocumentKind::Array {
             return Err(place.expected_array());
         }
         let elements = scan::elements(text)?;
@@ -169,15 +171,15 @@ pub(super) fn json_field(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> 
     };
     let Datum::Text(document) = document else { return Ok(otherwise.clone()) };
     let Some(part) = super::field(document, key)? else { return Ok(otherwise.clone()) };
-    let mut place = Place { key, indexes: Vec::new() };
+    let mut place = DocumentPath { key, indexes: Vec::new() };
     populate(part, Oid(*ty), *typmod, &mut place, cx.settings(), cx.transaction_timestamp())
 }
 
 /// Checks that a document is an object, as a row needs.
 pub(super) fn check_object(text: &str) -> Result<()> {
     match scan::kind(text) {
-        Kind::Object => Ok(()),
-        Kind::Array => Err(invalid("cannot call populate_composite on an array")),
+        DocumentKind::Object => Ok(()),
+        DocumentKind::Array => Err(invalid("cannot call populate_composite on an array")),
         _ => Err(invalid("cannot call populate_composite on a scalar")),
     }
 }
@@ -186,14 +188,16 @@ pub(super) fn check_object(text: &str) -> Result<()> {
 pub(in super::super) fn objects<'a>(text: &'a str, name: &str) -> Result<Vec<&'a str>> {
     scan::check_escapes(text)?;
     match scan::kind(text) {
-        Kind::Array => {}
+        DocumentKind::Array => {}
         // PostgreSQL notices while it reads a `json`, and before it reads a `jsonb`.
-        Kind::Object if !name.starts_with("jsonb") => return Err(invalid(format!("cannot call {name} on an object"))),
+        DocumentKind::Object if !name.starts_with("jsonb") => {
+            return Err(invalid(format!("cannot call {name} on an object")));
+        }
         _ if !name.starts_with("jsonb") => return Err(invalid(format!("cannot call {name} on a scalar"))),
         _ => return Err(invalid(format!("cannot call {name} on a non-array"))),
     }
     let elements = scan::elements(text)?;
-    match elements.iter().all(|e| scan::kind(e) == Kind::Object) {
+    match elements.iter().all(|e| scan::kind(e) == DocumentKind::Object) {
         true => Ok(elements),
         false => Err(invalid(format!("argument of {name} must be an array of objects"))),
     }

@@ -12,7 +12,7 @@ use super::super::text::search::Wanted;
 
 /// What a document is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Kind {
+pub(in super::super) enum DocumentKind {
     Object,
     Array,
     String,
@@ -26,14 +26,14 @@ fn blank(b: u8) -> bool {
 }
 
 /// What a document is, by its first byte.
-pub(in super::super) fn kind(text: &str) -> Kind {
+pub(in super::super) fn kind(text: &str) -> DocumentKind {
     match text.bytes().counted(1).find(|&b| !blank(b)) {
-        Some(b'{') => Kind::Object,
-        Some(b'[') => Kind::Array,
-        Some(b'"') => Kind::String,
-        Some(b't' | b'f') => Kind::Bool,
-        Some(b'n') => Kind::Null,
-        _ => Kind::Number,
+        Some(b'{') => DocumentKind::Object,
+        Some(b'[') => DocumentKind::Array,
+        Some(b'"') => DocumentKind::String,
+        Some(b't' | b'f') => DocumentKind::Bool,
+        Some(b'n') => DocumentKind::Null,
+        _ => DocumentKind::Number,
     }
 }
 
@@ -160,8 +160,8 @@ fn unescape(text: &str) -> Result<String> {
 /// A value as `->>` answers it: strings without quotes, `null` as NULL.
 pub(in super::super) fn to_text(text: &str) -> Result<Datum> {
     Ok(match kind(text) {
-        Kind::Null => Datum::Null,
-        Kind::String => Datum::from(unescape(trimmed(text))?),
+        DocumentKind::Null => Datum::Null,
+        DocumentKind::String => Datum::from(unescape(trimmed(text))?),
         _ => Datum::from(text),
     })
 }

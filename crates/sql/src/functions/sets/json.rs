@@ -4,7 +4,7 @@ use base::{Error, Result, SqlState};
 use types::Datum;
 
 use super::super::EvalContext;
-use super::super::json::scan::{self, Kind};
+use super::super::json::scan::{self, DocumentKind};
 use super::{Rows, column, document};
 
 fn invalid(message: String) -> Error {
@@ -14,8 +14,8 @@ fn invalid(message: String) -> Error {
 /// The elements of a `json` array, or the error of function `name`.
 fn elements<'a>(text: &'a str, name: &str) -> Result<Vec<&'a str>> {
     match scan::kind(text) {
-        Kind::Array => scan::elements(text),
-        Kind::Object => Err(invalid(format!("cannot call {name} on a non-array"))),
+        DocumentKind::Array => scan::elements(text),
+        DocumentKind::Object => Err(invalid(format!("cannot call {name} on a non-array"))),
         _ => Err(invalid(format!("cannot call {name} on a scalar"))),
     }
 }
@@ -23,8 +23,8 @@ fn elements<'a>(text: &'a str, name: &str) -> Result<Vec<&'a str>> {
 /// The elements of a `jsonb` array.
 fn b_elements(text: &str) -> Result<Vec<&str>> {
     match scan::kind(text) {
-        Kind::Array => scan::elements(text),
-        Kind::Object => Err(invalid("cannot extract elements from an object".into())),
+        DocumentKind::Array => scan::elements(text),
+        DocumentKind::Object => Err(invalid("cannot extract elements from an object".into())),
         _ => Err(invalid("cannot extract elements from a scalar".into())),
     }
 }
@@ -67,8 +67,8 @@ pub(super) fn b_array_elements_text(_: &dyn EvalContext, args: &[Datum]) -> Rows
 fn fields(text: &str) -> Result<Vec<(String, &str)>> {
     scan::check_escapes(text)?;
     match scan::kind(text) {
-        Kind::Object => scan::fields(text),
-        Kind::Array => Err(invalid("cannot deconstruct an array as an object".into())),
+        DocumentKind::Object => scan::fields(text),
+        DocumentKind::Array => Err(invalid("cannot deconstruct an array as an object".into())),
         _ => Err(invalid("cannot deconstruct a scalar".into())),
     }
 }
@@ -76,7 +76,7 @@ fn fields(text: &str) -> Result<Vec<(String, &str)>> {
 /// The fields of a `jsonb` object, or the error of function `name`.
 fn b_fields<'a>(text: &'a str, name: &str) -> Result<Vec<(String, &'a str)>> {
     match scan::kind(text) {
-        Kind::Object => scan::fields(text),
+        DocumentKind::Object => scan::fields(text),
         _ => Err(invalid(format!("cannot call {name} on a non-object"))),
     }
 }
@@ -113,8 +113,8 @@ fn keyed<'a>(args: &'a [Datum], name: &str) -> Result<Vec<(String, &'a str)>> {
     let text = document(args)?;
     scan::check_escapes(text)?;
     match scan::kind(text) {
-        Kind::Object => scan::fields(text),
-        Kind::Array => Err(invalid(format!("cannot call {name} on an array"))),
+        DocumentKind::Object => scan::fields(text),
+        DocumentKind::Array => Err(invalid(format!("cannot call {name} on an array"))),
         _ => Err(invalid(format!("cannot call {name} on a scalar"))),
     }
 }

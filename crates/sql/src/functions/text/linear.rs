@@ -32,7 +32,7 @@ pub(super) struct Linear {
 
 /// What a search has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum LinearMatch {
     /// First and last offset, and how far it had to look to know that.
     At { start: usize, end: usize, seen: usize },
     /// There is no match.
@@ -71,7 +71,7 @@ impl Linear {
     ///
     /// # Errors
     /// 57014
-    pub(super) fn find(&self, text: &str, from: usize, whether: bool) -> Result<Place> {
+    pub(super) fn find(&self, text: &str, from: usize, whether: bool) -> Result<LinearMatch> {
         // To begin costs as much as some bytes; what follows is counted by the stretch.
         work::step(BEGINNING)?;
         let dfa = self.regex.forward();
@@ -80,23 +80,23 @@ impl Linear {
         self.ends.set(Some(cache));
         let (end, seen) = match way? {
             Way::Match(end, seen) => (end, seen),
-            Way::None => return Ok(Place::Nowhere),
-            Way::Unknown => return Ok(Place::Unknown),
+            Way::None => return Ok(LinearMatch::Nowhere),
+            Way::Unknown => return Ok(LinearMatch::Unknown),
         };
         // What matches the empty text within a character is not a match; which one is then the first is not looked for here.
         if !text.is_char_boundary(end) {
-            return Ok(Place::Unknown);
+            return Ok(LinearMatch::Unknown);
         }
         if whether {
-            return Ok(Place::At { start: end, end, seen });
+            return Ok(LinearMatch::At { start: end, end, seen });
         }
         let dfa = self.regex.reverse();
         let mut cache = self.starts.take().unwrap_or_else(|| Box::new(dfa.create_cache()));
         let way = backward(dfa, &mut cache, text.as_bytes(), from, end);
         self.starts.set(Some(cache));
         Ok(match way? {
-            Way::Match(start, _) if text.is_char_boundary(start) => Place::At { start, end, seen },
-            _ => Place::Unknown,
+            Way::Match(start, _) if text.is_char_boundary(start) => LinearMatch::At { start, end, seen },
+            _ => LinearMatch::Unknown,
         })
     }
 }
@@ -194,12 +194,12 @@ fn at_the_edge(state: Option<LazyStateID>, last: Option<usize>, here: usize, see
 mod tests {
     use super::*;
 
-    fn places(written: &str, text: &str) -> (Option<(usize, usize)>, Place) {
+    fn places(written: &str, text: &str) -> (Option<(usize, usize)>, LinearMatch) {
         let expected = regex::Regex::new(written).unwrap().find(text).map(|m| (m.start(), m.end()));
         let linear = Linear::new(written, 1 << 20).unwrap();
         let found = linear.find(text, 0, false).unwrap();
         let whether = linear.find(text, 0, true).unwrap();
-        assert_eq!(whether == Place::Nowhere, found == Place::Nowhere, "{written} {text}");
+        assert_eq!(whether == LinearMatch::Nowhere, found == LinearMatch::Nowhere, "{written} {text}");
         (expected, found)
     }
 
@@ -228,11 +228,11 @@ mod tests {
                     let text = format!("{first}{second}");
                     let (expected, found) = places(expression, &text);
                     match found {
-                        Place::At { start, end, .. } => {
+                        LinearMatch::At { start, end, .. } => {
                             assert_eq!(Some((start, end)), expected, "{expression} {text:?}")
                         }
-                        Place::Nowhere => assert_eq!(expected, None, "{expression} {text:?}"),
-                        Place::Unknown => assert!(!text.is_ascii(), "{expression} {text:?}"),
+                        LinearMatch::Nowhere => assert_eq!(expected, None, "{expression} {text:?}"),
+                        LinearMatch::Unknown => assert!(!text.is_ascii(), "{expression} {text:?}"),
                     }
                 }
             }
@@ -244,7 +244,7 @@ mod tests {
         let text = "ab".repeat(50_000);
         let before = work::total();
         let linear = Linear::new("(a|b)*c", 1 << 20).unwrap();
-        assert_eq!(linear.find(&text, 0, true).unwrap(), Place::Nowhere);
+        assert_eq!(linear.find(&text, 0, true).unwrap(), LinearMatch::Nowhere);
         assert!(work::total() - before >= 100_000);
     }
 }

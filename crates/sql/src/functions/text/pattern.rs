@@ -14,7 +14,7 @@ use regex::{Regex, RegexBuilder};
 use smallvec::SmallVec;
 
 use super::are::{self, Matcher, Parsed, Subject};
-use super::linear::{Linear, Place};
+use super::linear::{Linear, LinearMatch};
 
 /// A compiled expression.
 #[derive(Clone)]
@@ -53,10 +53,10 @@ impl First {
     }
 
     /// The first match in a long text.
-    fn find(&self, text: &str, from: usize, whether: bool) -> Result<Place> {
+    fn find(&self, text: &str, from: usize, whether: bool) -> Result<LinearMatch> {
         match self.linear.get_or_init(|| Linear::new(&self.written, SIZE_LIMIT)) {
             Some(linear) => linear.find(text, from, whether),
-            None => Ok(Place::Unknown),
+            None => Ok(LinearMatch::Unknown),
         }
     }
 }
@@ -96,9 +96,9 @@ impl Pattern {
                 return Ok(first.regex.is_match(text));
             }
             match first.find(text, 0, true)? {
-                Place::At { .. } => return Ok(true),
-                Place::Nowhere => return Ok(false),
-                Place::Unknown => {}
+                LinearMatch::At { .. } => return Ok(true),
+                LinearMatch::Nowhere => return Ok(false),
+                LinearMatch::Unknown => {}
             }
         }
         Ok(self.exactly(text, &OnceCell::new(), 0, false)?.is_some())
@@ -130,13 +130,13 @@ impl Pattern {
             return self.exactly(text, subject, found.start(), true);
         }
         match first.find(text, from, false)? {
-            Place::Nowhere => Ok(None),
-            Place::Unknown => self.exactly(text, subject, from, false),
-            Place::At { start, end, .. } if self.0.agreed && first.regex.captures_len() == 1 => {
+            LinearMatch::Nowhere => Ok(None),
+            LinearMatch::Unknown => self.exactly(text, subject, from, false),
+            LinearMatch::At { start, end, .. } if self.0.agreed && first.regex.captures_len() == 1 => {
                 Ok(Some(Found { text, spans: SmallVec::from_slice(&[Some((start, end))]) }))
             }
-            Place::At { start, seen, .. } if self.0.agreed && first.is_short(seen - start) => Ok(captures(start)),
-            Place::At { start, .. } => self.exactly(text, subject, start, true),
+            LinearMatch::At { start, seen, .. } if self.0.agreed && first.is_short(seen - start) => Ok(captures(start)),
+            LinearMatch::At { start, .. } => self.exactly(text, subject, start, true),
         }
     }
 

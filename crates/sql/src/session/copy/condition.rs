@@ -16,7 +16,7 @@ use crate::names::quote_name;
 use crate::parse;
 use crate::session::Session;
 use crate::session::drive::NoRows;
-use crate::session::statement::Kind;
+use crate::session::statement::StatementBody;
 
 /// A condition, ready to be tested.
 pub(super) struct Condition {
@@ -63,7 +63,7 @@ impl Condition {
             error.fields_mut().message = message;
             error
         })?;
-        let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+        let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
         Ok(Condition { execution: Execution::new(Arc::clone(&query.plan), Vec::new()) })
     }
 

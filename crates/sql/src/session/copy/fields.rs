@@ -11,14 +11,14 @@ use super::from::Loader;
 /// The fields of a line. Most are parts of it as it stands.
 #[derive(Default)]
 pub(super) struct Fields {
-    places: Vec<Place>,
+    places: Vec<FieldText>,
     /// Texts of fields that had escapes or quotes, one behind the other.
     plain: String,
 }
 
 /// Where the text of a field lies.
 #[derive(Clone, Copy)]
-enum Place {
+enum FieldText {
     Null,
     /// In the line: from, to.
     Line(usize, usize),
@@ -33,10 +33,10 @@ impl Fields {
     }
 
     /// Adds one: there may be as many as bytes.
-    fn push(&mut self, place: Place) -> Result<()> {
+    fn push(&mut self, place: FieldText) -> Result<()> {
         work::step(2)?;
         if self.places.len() == self.places.capacity() {
-            room::ask(2 * self.places.len() * size_of::<Place>())?;
+            room::ask(2 * self.places.len() * size_of::<FieldText>())?;
         }
         self.places.push(place);
         Ok(())
@@ -47,11 +47,11 @@ impl Fields {
         self.places.len()
     }
 
-    fn text<'a>(&'a self, line: &'a str, place: Place) -> Option<&'a str> {
+    fn text<'a>(&'a self, line: &'a str, place: FieldText) -> Option<&'a str> {
         match place {
-            Place::Null => None,
-            Place::Line(from, to) => Some(&line[from..to]),
-            Place::Plain(from, to) => Some(&self.plain[from..to]),
+            FieldText::Null => None,
+            FieldText::Line(from, to) => Some(&line[from..to]),
+            FieldText::Plain(from, to) => Some(&self.plain[from..to]),
         }
     }
 
@@ -175,8 +175,8 @@ impl Loader {
 
     /// Where a field is that has nothing to undo.
     #[inline]
-    fn place_as_is(&self, line: &str, from: usize, to: usize) -> Place {
-        if line[from..to] == self.format.null { Place::Null } else { Place::Line(from, to) }
+    fn place_as_is(&self, line: &str, from: usize, to: usize) -> FieldText {
+        if line[from..to] == self.format.null { FieldText::Null } else { FieldText::Line(from, to) }
     }
 
     /// Finds the fields from `start` on, which may have backslashes.
@@ -198,13 +198,13 @@ impl Loader {
             }
             let raw = &line[start..end];
             let place = if raw == self.format.null {
-                Place::Null
+                FieldText::Null
             } else if escaped {
                 let from = fields.plain.len();
                 work::append_text(&mut fields.plain, utf8(&unescape(raw.as_bytes()))?);
-                Place::Plain(from, fields.plain.len())
+                FieldText::Plain(from, fields.plain.len())
             } else {
-                Place::Line(start, end)
+                FieldText::Line(start, end)
             };
             fields.push(place)?;
             if end == bytes.len() {
@@ -226,15 +226,15 @@ impl Loader {
             let place = if was_quoted {
                 let from = fields.plain.len();
                 end = self.unquote(line, start, &mut fields.plain);
-                Place::Plain(from, fields.plain.len())
+                FieldText::Plain(from, fields.plain.len())
             } else {
-                Place::Line(start, end)
+                FieldText::Line(start, end)
             };
             let column = self.columns.get(fields.len());
             let listed = |list: &[String]| column.is_some_and(|column| list.contains(&column.name));
             let is_null = fields.text(line, place) == Some(&*self.format.null)
                 && if was_quoted { listed(&self.format.force_null) } else { !listed(&self.format.force_not_null) };
-            fields.push(if is_null { Place::Null } else { place })?;
+            fields.push(if is_null { FieldText::Null } else { place })?;
             if end == bytes.len() {
                 return Ok(());
             }

@@ -26,7 +26,7 @@ use crate::parse;
 use crate::session::context::Environment;
 use crate::session::drive::NoRows;
 use crate::session::query::read_only_error;
-use crate::session::statement::Kind;
+use crate::session::statement::StatementBody;
 use crate::session::{Output, Session};
 
 pub(super) async fn copy_from(
@@ -76,7 +76,7 @@ pub(super) async fn copy_from(
     let node = parsed.pop().ok_or_else(|| Error::internal("no INSERT of our own"))?.node;
     let statement = Arc::new(session.bind_copy(&node, &insert, &types)?);
     let statement = session.begin_query(&statement).await?;
-    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     let client = session.conversion();
     let conversion = if format.binary { None } else { format.conversion(client) };
     out.copy_in(format.binary, columns.len());
@@ -96,7 +96,7 @@ pub(super) async fn copy_from(
         rows: 0,
         begun: false,
         ended: false,
-        state: State::Reading,
+        state: CopyState::Reading,
         at: 0,
         row: 0..0,
         batch: Vec::new(),
@@ -175,7 +175,7 @@ pub(super) struct Column {
 
 /// What is done next.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CopyState {
     /// The next rows are read.
     Reading,
     /// The values of the only one are looked at by WHERE.
@@ -200,7 +200,7 @@ pub(super) struct Loader {
     begun: bool,
     /// `\.` or the binary trailer was seen: the rest is ignored.
     ended: bool,
-    state: State,
+    state: CopyState,
     /// Where the next line begins in the data at hand.
     at: usize,
     /// Where the row that was read last is there.
@@ -228,7 +228,7 @@ impl Loader {
         let own = session.own_catalog();
         while let Some(wait) = session.step(own.as_ref(), |cx, eval| self.run(cx, eval.environment, data, last))? {
             let waited = session.wait_for_lock(wait).await;
-            waited.map_err(|e| if self.state == State::Reading { e } else { self.in_stored_row(e, data) })?;
+            waited.map_err(|e| if self.state == CopyState::Reading { e } else { self.in_stored_row(e, data) })?;
         }
         Ok(())
     }
@@ -237,7 +237,7 @@ impl Loader {
     fn run(&mut self, cx: &mut ExecCx<'_>, env: &Environment, data: &[u8], last: bool) -> Result<Option<Wait>> {
         loop {
             let step = match self.state {
-                State::Reading => {
+                CopyState::Reading => {
                     if let Some(error) = self.failed.take() {
                         return Err(error);
                     }
@@ -253,8 +253,8 @@ impl Loader {
                     self.begin_batch();
                     continue;
                 }
-                State::Testing => self.test(cx),
-                State::Storing => self.store(cx),
+                CopyState::Testing => self.test(cx),
+                CopyState::Storing => self.store(cx),
             };
             if let Step::Wait(wait) = step.map_err(|e| self.in_stored_row(e, data))? {
                 return Ok(Some(wait));
@@ -293,25 +293,25 @@ impl Loader {
 
     fn begin_batch(&mut self) {
         self.state = match &mut self.condition {
-            _ if self.batch.is_empty() => State::Reading,
+            _ if self.batch.is_empty() => CopyState::Reading,
             Some(condition) => {
                 condition.begin(self.execution.supplied().first());
-                State::Testing
+                CopyState::Testing
             }
             None => self.begin_storing(),
         };
     }
 
-    fn begin_storing(&mut self) -> State {
+    fn begin_storing(&mut self) -> CopyState {
         self.execution.begin_supplied(self.columns.len());
-        State::Storing
+        CopyState::Storing
     }
 
     fn test(&mut self, cx: &mut ExecCx<'_>) -> Result<Step<()>> {
         let Some(condition) = &mut self.condition else { return Err(Error::internal("a test without a condition")) };
         Ok(match condition.test(cx)? {
             Step::Ready(holds) => {
-                self.state = if holds { self.begin_storing() } else { State::Reading };
+                self.state = if holds { self.begin_storing() } else { CopyState::Reading };
                 Step::Ready(())
             }
             Step::Wait(wait) => Step::Wait(wait),
@@ -322,7 +322,7 @@ impl Loader {
         Ok(match self.execution.run(cx, &mut NoRows, 0)? {
             Progress::Done { .. } => {
                 self.rows += self.batch.len() as u64;
-                self.state = State::Reading;
+                self.state = CopyState::Reading;
                 Step::Ready(())
             }
             Progress::Wait(wait) => Step::Wait(wait),
@@ -333,7 +333,7 @@ impl Loader {
     /// An error of the row that was tested or is being stored, with its place; a foreign key's has none.
     #[cold]
     fn in_stored_row(&mut self, error: Error, data: &[u8]) -> Error {
-        let at = if self.state == State::Testing { Some(0) } else { self.execution.supplied().last_taken() };
+        let at = if self.state == CopyState::Testing { Some(0) } else { self.execution.supplied().last_taken() };
         let Some((line, row)) = at.and_then(|at| self.batch.get(at)).cloned() else { return error };
         self.in_row(error, line, row, data)
     }

@@ -14,7 +14,7 @@ use crate::ddl;
 use crate::exec::{Execution, OutputRow, Progress, RowSink};
 use crate::names::qualified;
 use crate::parse;
-use crate::session::statement::Kind;
+use crate::session::statement::StatementBody;
 use crate::session::{Output, ResultColumn, Session};
 
 pub(super) async fn copy_to(
@@ -51,7 +51,7 @@ pub(super) async fn copy_to(
         }
     };
     let statement = session.begin_query(&statement).await?;
-    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     out.copy_out(format.binary, query.columns.len());
     let client = session.conversion();
     let conversion = format.conversion(client);

@@ -119,11 +119,11 @@ impl Mailbox {
 /// The listeners of all sessions.
 #[derive(Default)]
 pub(crate) struct Hub {
-    state: Mutex<State>,
+    state: Mutex<HubState>,
 }
 
 #[derive(Default)]
-struct State {
+struct HubState {
     /// By database and channel.
     listeners: FxHashMap<(Oid, Arc<str>), Vec<Arc<Mailbox>>>,
     /// Committed, not handed on: by position, then in order of arrival.
@@ -181,7 +181,7 @@ impl Hub {
     }
 }
 
-impl State {
+impl HubState {
     /// Hands on what has become first. Answers the tasks to wake.
     fn hand_on(&mut self) -> Vec<Waker> {
         let mut wake = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use base::work;
 use regex::Regex;
 
 /// A named class.
@@ -136,11 +137,16 @@ pub(super) fn other_cases(c: char) -> (char, char) {
     (one(Box::new(c.to_lowercase())), one(Box::new(c.to_uppercase())))
 }
 
+/// Ranges that are added to a set before they are put among the others.
+const ADDED_MAX: usize = 1024;
+
 /// A set of characters.
 #[derive(Clone, Debug, Default)]
 pub(in crate::functions::text) struct Class {
-    /// First and last code of each range.
-    pub(super) ranges: Vec<(u32, u32)>,
+    /// First and last code of each range, in order; no two touch.
+    ranges: Vec<(u32, u32)>,
+    /// Ranges that are not among them yet.
+    added: Vec<(u32, u32)>,
     /// Named classes, and whether their complement is meant.
     pub(super) named: Vec<(Named, bool)>,
     /// The set is all but these.
@@ -152,9 +158,53 @@ pub(in crate::functions::text) struct Class {
 }
 
 impl Class {
+    /// No character.
+    pub(super) fn empty(ignore_case: bool) -> Class {
+        Class { ignore_case, ..Class::default() }
+    }
+
     /// One character.
     pub(super) fn one(code: u32, ignore_case: bool) -> Class {
         Class { ranges: vec![(code, code)], ignore_case, ..Class::default() }
+    }
+
+    /// Puts a range into the set, which is asked nothing before it is [`sorted`](Class::sort).
+    pub(super) fn add(&mut self, low: u32, high: u32) {
+        self.added.push((low, high));
+        // A step is short for this, and each range is moved a few times only.
+        if self.added.len() > ADDED_MAX.max(self.ranges.len() / 8) {
+            self.sort();
+        }
+    }
+
+    /// Brings the ranges into order.
+    pub(super) fn sort(&mut self) {
+        if self.added.is_empty() {
+            return;
+        }
+        let mut added = std::mem::take(&mut self.added);
+        work::beat(16 * added.len() + 2 * self.ranges.len());
+        added.sort_unstable();
+        let before = std::mem::take(&mut self.ranges);
+        let (mut before, mut added) = (before.into_iter().peekable(), added.into_iter().peekable());
+        loop {
+            let next = match (before.peek(), added.peek()) {
+                (Some(a), Some(b)) if a <= b => before.next(),
+                (_, Some(_)) => added.next(),
+                _ => before.next(),
+            };
+            let Some((low, high)) = next else { return };
+            match self.ranges.last_mut() {
+                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+                _ => self.ranges.push((low, high)),
+            }
+        }
+    }
+
+    /// First and last code of each range, in order.
+    pub(super) fn ranges(&self) -> &[(u32, u32)] {
+        debug_assert!(self.added.is_empty(), "a set that is not in order");
+        &self.ranges
     }
 
     /// Any character.
@@ -164,7 +214,7 @@ impl Class {
 
     /// States of a machine that reads bytes, about.
     pub(super) fn size(&self) -> usize {
-        let ranges: usize = self.ranges.iter().map(|&(_, high)| if high < 0x80 { 1 } else { 12 }).sum();
+        let ranges: usize = self.ranges().iter().map(|&(_, high)| if high < 0x80 { 1 } else { 12 }).sum();
         let whole = ranges + 300 * self.named.len() + if self.negated { 12 } else { 0 };
         whole.max(1) * if self.ignore_case { 2 } else { 1 }
     }
@@ -184,7 +234,40 @@ impl Class {
 
     fn within(&self, c: char) -> bool {
         let code = u32::from(c);
-        self.ranges.iter().any(|&(low, high)| low <= code && code <= high)
+        let after = self.ranges().partition_point(|&(low, _)| low <= code);
+        after.checked_sub(1).is_some_and(|at| code <= self.ranges[at].1)
             || self.named.iter().any(|&(class, complement)| class.holds(c) != complement)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_in_any_order_are_a_set() {
+        // The same for every run: a linear congruence.
+        let mut state = 7u32;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % below
+        };
+        for (count, below) in [(3, 20), (40, 100), (5000, 9000), (20_000, 200_000)] {
+            let mut class = Class::default();
+            let mut holds = vec![false; below as usize + 8];
+            for _ in 0..count {
+                let low = random(below);
+                let high = low + random(8);
+                class.add(low, high);
+                holds[low as usize..=high as usize].fill(true);
+            }
+            class.sort();
+            assert!(class.ranges().windows(2).all(|two| two[0].1 + 1 < two[1].0));
+            for (code, holds) in holds.iter().enumerate() {
+                if let Some(c) = char::from_u32(code as u32) {
+                    assert_eq!(class.holds(c), *holds, "{code} of {count}");
+                }
+            }
+        }
     }
 }

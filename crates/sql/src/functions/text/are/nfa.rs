@@ -10,7 +10,7 @@ use super::{Assert, Node, took};
 const STATES_MAX: usize = 100_000;
 
 #[derive(Debug)]
-enum State {
+enum NfaState {
     Class(usize, u32),
     Split(u32, u32),
     Assert(Assert, u32),
@@ -20,7 +20,7 @@ enum State {
 
 /// A part's machine.
 pub(super) struct Program {
-    states: Vec<State>,
+    states: Vec<NfaState>,
     classes: Vec<Class>,
     looks: Vec<Look>,
     start: u32,
@@ -41,12 +41,12 @@ impl Program {
     /// # Errors
     /// 2201B if it has too many states.
     pub(super) fn compile(node: &Node) -> Result<Program> {
-        let mut program = Program { states: vec![State::Match], classes: Vec::new(), looks: Vec::new(), start: 0 };
+        let mut program = Program { states: vec![NfaState::Match], classes: Vec::new(), looks: Vec::new(), start: 0 };
         program.start = program.node(node, 0)?;
         Ok(program)
     }
 
-    fn push(&mut self, state: State) -> Result<u32> {
+    fn push(&mut self, state: NfaState) -> Result<u32> {
         took(1)?;
         if self.states.len() >= STATES_MAX {
             return Err(invalid("regular expression is too complex"));
@@ -61,13 +61,13 @@ impl Program {
             Node::Empty | Node::Back(_) => Ok(next),
             Node::Class(class) => {
                 self.classes.push(class.clone());
-                self.push(State::Class(self.classes.len() - 1, next))
+                self.push(NfaState::Class(self.classes.len() - 1, next))
             }
-            Node::Assert(assert) => self.push(State::Assert(*assert, next)),
+            Node::Assert(assert) => self.push(NfaState::Assert(*assert, next)),
             Node::Look { ahead, negated, node } => {
                 let program = Program::compile(node)?;
                 self.looks.push(Look { ahead: *ahead, negated: *negated, program });
-                self.push(State::Look(self.looks.len() - 1, next))
+                self.push(NfaState::Look(self.looks.len() - 1, next))
             }
             Node::Group(_, node) => self.node(node, next),
             Node::Concat(nodes) => nodes.iter().rev().try_fold(next, |next, node| self.node(node, next)),
@@ -77,7 +77,7 @@ impl Program {
                     let one = self.node(node, next)?;
                     start = Some(match start {
                         None => one,
-                        Some(other) => self.push(State::Split(one, other))?,
+                        Some(other) => self.push(NfaState::Split(one, other))?,
                     });
                 }
                 Ok(start.unwrap_or(next))
@@ -90,15 +90,15 @@ impl Program {
         let mut start = next;
         match max {
             None => {
-                let again = self.push(State::Split(NOWHERE, next))?;
+                let again = self.push(NfaState::Split(NOWHERE, next))?;
                 let body = self.node(node, again)?;
-                self.states[again as usize] = State::Split(body, next);
+                self.states[again as usize] = NfaState::Split(body, next);
                 start = again;
             }
             Some(max) => {
                 for _ in min..max {
                     let body = self.node(node, start)?;
-                    start = self.push(State::Split(body, next))?;
+                    start = self.push(NfaState::Split(body, next))?;
                 }
             }
         }
@@ -195,8 +195,8 @@ impl<'a> Run<'a> {
             next.clear();
             for &state in &now.list {
                 match self.program.states[state as usize] {
-                    State::Match => ends.push(at),
-                    State::Class(class, then) if at < limit && self.program.classes[class].holds(self.text[at]) => {
+                    NfaState::Match => ends.push(at),
+                    NfaState::Class(class, then) if at < limit && self.program.classes[class].holds(self.text[at]) => {
                         self.enter(then, at + 1, &mut next)?;
                     }
                     _ => {}
@@ -224,12 +224,12 @@ impl<'a> Run<'a> {
                 continue;
             }
             match self.program.states[state as usize] {
-                State::Split(a, b) => {
+                NfaState::Split(a, b) => {
                     self.pending.push(b);
                     self.pending.push(a);
                 }
-                State::Assert(assert, then) if holds(assert, self.text, at) => self.pending.push(then),
-                State::Look(look, then) => {
+                NfaState::Assert(assert, then) if holds(assert, self.text, at) => self.pending.push(then),
+                NfaState::Look(look, then) => {
                     let pending = std::mem::take(&mut self.pending);
                     let holds = self.look(look, at)?;
                     self.pending = pending;

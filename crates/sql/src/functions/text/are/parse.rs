@@ -271,7 +271,8 @@ impl Reader {
             '\\' => match self.escape()? {
                 Escaped::Code(code) => Ok((self.one(code), true)),
                 Escaped::Class(named, complement) => {
-                    let class = Class { named: vec![(named, false)], negated: complement, ..Class::default() };
+                    let mut class = Class::empty(false);
+                    (class.named, class.negated) = (vec![(named, false)], complement);
                     Ok((Node::Class(class), true))
                 }
                 Escaped::Assert(assert) => place(assert),
@@ -489,12 +490,13 @@ impl Reader {
     }
 
     fn brackets(&mut self) -> Result<Node> {
-        let mut class = Class { ignore_case: self.syntax.ignore_case, ..Class::default() };
+        let mut class = Class::empty(self.syntax.ignore_case);
         class.negated = self.rest.next_if_eq(&'^').is_some();
         class.no_newline = class.negated && self.syntax.dot_excludes_newline;
         let mut first = true;
         loop {
             if !first && self.rest.next_if_eq(&']').is_some() {
+                class.sort();
                 return Ok(Node::Class(class));
             }
             self.bracket_part(&mut class, first)?;
@@ -507,11 +509,14 @@ impl Reader {
         let low = match self.bracket_item(first)? {
             Item::Range => return Err(invalid("invalid character range")),
             Item::Named(named, complement) => {
-                class.named.push((self.folded(named), complement));
+                let named = (self.folded(named), complement);
+                if !class.named.contains(&named) {
+                    class.named.push(named);
+                }
                 return Ok(());
             }
             Item::Equivalents(code) => {
-                class.ranges.push((code, code));
+                class.add(code, code);
                 return Ok(());
             }
             Item::Code(code) => code,
@@ -528,7 +533,7 @@ impl Reader {
         if low > high {
             return Err(invalid("invalid character range"));
         }
-        class.ranges.push((low, high));
+        class.add(low, high);
         Ok(())
     }
 

@@ -102,7 +102,7 @@ impl Writer {
         self.out.push('[');
         self.out.push_str(if class.negated { "[^" } else { "[" });
         let mut any = false;
-        for &(low, high) in &class.ranges {
+        for &(low, high) in class.ranges() {
             any |= self.range(low, high);
         }
         for &(named, complement) in &class.named {
