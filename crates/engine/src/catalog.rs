@@ -11,8 +11,8 @@ use engine_api::{
     RoleDesc, SchemaDesc, SequenceDesc, Step, TableDesc, TableLockMode, Wait, WaitPolicy, oids,
 };
 
-use crate::beside::Filling;
 use crate::build::{Build, CannotEnter};
+use crate::concurrent_build::Filling;
 use crate::record;
 use crate::shape::Shape;
 use crate::shard::Inner;

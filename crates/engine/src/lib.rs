@@ -18,13 +18,13 @@
 mod accounts;
 mod advisory;
 mod ahead;
-mod beside;
 mod build;
 mod catalog;
 mod check;
 mod checkpoint;
 mod commit;
 mod compaction;
+mod concurrent_build;
 mod figures;
 mod fill;
 mod fuzz;

@@ -157,7 +157,7 @@ impl Transaction {
         if let Some(wait) = self.begin_write(Purpose::Grow, tuple.len())? {
             return Ok(Some(Step::Wait(wait)));
         }
-        // Around the look at the definition too: an index build waits for who goes by the one before (`beside`).
+        // Around the look at the definition too: an index build waits for who goes by the one before (`concurrent_build`).
         let guard = pin();
         let (layout, handle) = self.open_to_write(table)?;
         let handle = &*handle;

@@ -139,7 +139,7 @@ fn encoding_of(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<Option<String>> {
 }
 
 /// What every database here has is all that can be asked for.
-fn check_wishes(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<()> {
+fn check_values(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<()> {
     if let Some(strategy) = given(stmt, "strategy").map(text_of)
         && !["wal_log", "file_copy"].iter().any(|known| known.eq_ignore_ascii_case(&strategy))
     {
@@ -168,7 +168,7 @@ pub(super) async fn create_database(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Res
     check_options(cx, stmt)?;
     let owner = owner_of_new(cx, stmt)?;
     check_template(cx, stmt)?;
-    check_wishes(cx, stmt)?;
+    check_values(cx, stmt)?;
     if cx.catalog().database(name).is_some() {
         return Err(Error::new(SqlState::DUPLICATE_DATABASE, format!("database \"{name}\" already exists")));
     }

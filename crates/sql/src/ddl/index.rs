@@ -28,10 +28,10 @@ pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'
 
 /// Makes an index; one that is built beside writers begins without entries and is not valid. `None` if there is one with its
 /// name, and that is no error.
-pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool) -> Result<Option<IndexDesc>> {
+pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, concurrently: bool) -> Result<Option<IndexDesc>> {
     refuse_unsupported(stmt)?;
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("CREATE INDEX without a table"))?;
-    let mode = if beside { TableLockMode::ShareUpdateExclusive } else { TableLockMode::Share };
+    let mode = if concurrently { TableLockMode::ShareUpdateExclusive } else { TableLockMode::Share };
     let table = cx.locked_relation(name, mode).await?;
     let text = IndexText::of(cx.sql, name.location);
     check_words(cx, stmt, &table, &text)?;
@@ -120,7 +120,7 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
         nulls_not_distinct: stmt.nulls_not_distinct,
         hash,
         options: storage::given(&stmt.options, storage::Of::index(hash))?,
-        invalid: beside && table.persistence != Persistence::Temporary,
+        invalid: concurrently && table.persistence != Persistence::Temporary,
         classes,
         collations,
         ..IndexDesc::new(cx.allocate(), table.schema, index_name, table.oid, keys)

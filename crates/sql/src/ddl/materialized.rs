@@ -139,8 +139,8 @@ async fn set_populated(cx: &mut Cx<'_>, oid: Oid, populated: bool) -> Result<()>
 /// While it is filled it stands in the catalog as a table, and its query as a view that ends with the statement: so the rows
 /// come from the query as it was stored, whatever its names mean today.
 ///
-/// `beside`: readers go on meanwhile, and what is there is deleted instead of truncated.
-async fn fill(cx: &mut Cx<'_>, oid: Oid, beside: bool) -> Result<u64> {
+/// `concurrently`: readers go on meanwhile, and what is there is deleted instead of truncated.
+async fn fill(cx: &mut Cx<'_>, oid: Oid, concurrently: bool) -> Result<u64> {
     let mut desc = cx.catalog().table(oid).cloned().ok_or_else(|| Error::internal("the view went away"))?;
     let whole = desc.clone();
     let source = TableDesc {
@@ -157,7 +157,7 @@ async fn fill(cx: &mut Cx<'_>, oid: Oid, beside: bool) -> Result<u64> {
     cx.put(CatalogObject::Table(desc)).await?;
     let quoted = |name: &str| format!("{}.{}", quote_name(&schema), quote_name(name));
     let insert = format!("INSERT INTO {} SELECT * FROM {}", quoted(&whole.name), quoted(&source.name));
-    if beside {
+    if concurrently {
         cx.session.change_own(&format!("DELETE FROM {}", quoted(&whole.name))).await?;
         cx.txn().begin_command();
     }
@@ -166,7 +166,7 @@ async fn fill(cx: &mut Cx<'_>, oid: Oid, beside: bool) -> Result<u64> {
     let rows = cx.session.change_sparing(&insert, &[oid, source_oid]).await;
     cx.session.end_restricted();
     // PostgreSQL builds the indexes when all rows are there.
-    let rows = if beside { rows? } else { rows.map_err(super::rewrite::not_built)? };
+    let rows = if concurrently { rows? } else { rows.map_err(super::rewrite::not_built)? };
     cx.drop_one(source_oid)?;
     let mut desc = cx.catalog().table(oid).cloned().ok_or_else(|| Error::internal("the view went away"))?;
     desc.kind = TableKind::MaterializedView;

@@ -13,8 +13,8 @@ use engine_api::{
 use types::Datum;
 
 use super::cte::HasTarget;
+use super::deferral::Unproven;
 use super::lock_rows::only_locks;
-use super::put_off::Unproven;
 use super::scan::fitted_key;
 use super::{Cx, Machine, Next};
 use crate::functions::{self, EvalContext};
@@ -32,7 +32,7 @@ pub(super) struct Constraints {
     /// Rows whose keys in deferrable unique indexes are looked at when the statement is done.
     pub(super) to_prove: Vec<Unproven>,
     /// How far [`Constraints::run`] has come.
-    put_off: bool,
+    deferred: bool,
     started: bool,
     pub(super) proved: usize,
     found: usize,
@@ -71,7 +71,7 @@ impl Constraints {
             to_find: Vec::new(),
             to_follow: Vec::new(),
             to_prove: Vec::new(),
-            put_off: false,
+            deferred: false,
             started: false,
             proved: 0,
             found: 0,
@@ -88,7 +88,7 @@ impl Constraints {
         self.to_find.clear();
         self.to_follow.clear();
         self.to_prove.clear();
-        self.put_off = false;
+        self.deferred = false;
         self.started = false;
         self.handed_over = false;
         self.proved = 0;
@@ -181,9 +181,9 @@ impl Constraints {
     /// 23503, 23505, and those of cascades.
     pub fn run(&mut self, target: &Target, cx: &mut Cx<'_, '_>) -> Result<Next> {
         if target.may_defer {
-            if !self.put_off {
-                self.put_off(target, cx)?;
-                self.put_off = true;
+            if !self.deferred {
+                self.defer_checks(target, cx)?;
+                self.deferred = true;
             }
             if let Some(wait) = self.prove(cx)? {
                 return Ok(Next::Wait(wait));

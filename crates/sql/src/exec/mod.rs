@@ -14,6 +14,7 @@ mod aggregate;
 mod budget;
 mod cte;
 mod current;
+mod deferral;
 mod distinct;
 mod filter;
 pub(crate) mod foreign_key;
@@ -26,8 +27,8 @@ mod merge_join;
 mod meter;
 mod modify;
 mod nested_loop;
+mod parameter_rows;
 mod project;
-mod put_off;
 mod rows;
 mod sample;
 mod scan;
@@ -35,7 +36,6 @@ mod set_op;
 mod sort;
 mod sorted_scan;
 mod subquery;
-mod supplied;
 mod values;
 mod window;
 mod window_frame;
@@ -53,10 +53,10 @@ use crate::row_codec::StoredRow;
 
 pub(crate) use budget::Held;
 pub use budget::MemoryBudget;
+pub(crate) use deferral::{Check, Deferrals};
 pub(crate) use machine::{Machine, SubplanState};
-pub(crate) use put_off::{Check, Deferrals};
+use parameter_rows::ParameterRows;
 pub(crate) use rows::datum_bytes;
-use supplied::Supplied;
 
 /// What an execution works with.
 pub struct ExecCx<'a> {
@@ -207,7 +207,7 @@ pub(crate) struct Run<'a> {
     /// The row lock that was waited for last.
     pub awaited: Option<lock_rows::Awaited>,
     /// Further rows of parameters.
-    supplied: &'a mut Supplied,
+    parameter_rows: &'a mut ParameterRows,
 }
 
 /// A turn of one statement before others of the core get theirs (rule R9).
@@ -222,8 +222,8 @@ const TICK_ROWS: u32 = 512;
 impl Run<'_> {
     /// Puts the next row of parameters into a frame.
     #[inline]
-    pub fn next_supplied(&mut self, frame: &mut [Datum]) -> bool {
-        self.supplied.take(frame)
+    pub fn next_parameter_row(&mut self, frame: &mut [Datum]) -> bool {
+        self.parameter_rows.take(frame)
     }
 
     /// Counts work done. Answers what to wait for if it is time for others.
@@ -236,7 +236,7 @@ impl Run<'_> {
             return Ok(None);
         }
         self.rows = 0;
-        if self.eval.has_wish() {
+        if self.eval.is_suspended() {
             return Ok(Some(Wait::yield_now()));
         }
         if self.cancel.load(Ordering::Relaxed) {
@@ -330,7 +330,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
 pub struct Execution {
     plan: Arc<Plan>,
     machine: Machine,
-    /// What the machine has answered, while a wish of its expressions is fulfilled.
+    /// What the machine has answered, while a suspension of its expressions goes on.
     pending: Option<Next>,
     /// Rows handed out since the caller was last told of an end or a limit.
     handed_out: u64,
@@ -341,7 +341,7 @@ pub struct Execution {
     changed: u64,
     held: budget::Held,
     shared: cte::Shared,
-    supplied: Supplied,
+    parameter_rows: ParameterRows,
 }
 
 impl std::fmt::Debug for Execution {
@@ -357,7 +357,7 @@ impl Execution {
         let shared = cte::Shared::new(plan.cells);
         let held = budget::Held::default();
         let (pending, awaited) = (None, None);
-        let supplied = Supplied::default();
+        let parameter_rows = ParameterRows::default();
         Box::new(Execution {
             shared,
             plan,
@@ -368,7 +368,7 @@ impl Execution {
             awaited,
             changed: 0,
             held,
-            supplied,
+            parameter_rows,
         })
     }
 
@@ -416,14 +416,14 @@ impl Execution {
     }
 
     /// The rows of parameters of the next run, the plan's being an INSERT of one row of VALUES. They are replaced before
-    /// [`Execution::begin_supplied`].
-    pub(crate) fn supplied(&mut self) -> &mut Supplied {
-        &mut self.supplied
+    /// [`Execution::begin_parameter_rows`].
+    pub(crate) fn parameter_rows(&mut self) -> &mut ParameterRows {
+        &mut self.parameter_rows
     }
 
-    /// Makes a finished run ready to store the rows of [`Execution::supplied`].
-    pub fn begin_supplied(&mut self, width: usize) {
-        self.supplied.take(self.machine.first_values_mut(width));
+    /// Makes a finished run ready to store the rows of [`Execution::parameter_rows`].
+    pub fn begin_parameter_rows(&mut self, width: usize) {
+        self.parameter_rows.take(self.machine.first_values_mut(width));
         self.restart();
     }
 
@@ -458,7 +458,7 @@ impl Execution {
             shared: &mut self.shared,
             suspended: None,
             awaited: None,
-            supplied: &mut self.supplied,
+            parameter_rows: &mut self.parameter_rows,
         };
         let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;
@@ -516,7 +516,7 @@ fn drive(
             Some(next) => next,
             None => machine.next(run)?,
         };
-        if run.eval.has_wish() && !matches!(next, Next::Wait(_)) {
+        if run.eval.is_suspended() && !matches!(next, Next::Wait(_)) {
             *pending = Some(next);
             return Ok(Progress::Wait(Wait::yield_now()));
         }

@@ -274,19 +274,19 @@ pub trait EvalContext {
     fn server(&self) -> Option<&dyn Server> {
         None
     }
-    /// Wishes that the statement waits for something (`pg_sleep`). An expression cannot wait; whoever runs the statement
+    /// Suspends the statement (`pg_sleep`). An expression cannot wait; whoever runs the statement
     /// does, before the row leaves it (rule R9).
     ///
     /// # Errors
     /// 0A000 where nobody would.
-    fn wish(&self, wish: Wish) -> Result<()> {
-        Err(base::Error::unsupported(format!("waiting inside of this expression is not supported ({wish:?})")))
+    fn suspend(&self, suspension: Suspension) -> Result<()> {
+        Err(base::Error::unsupported(format!("waiting inside of this expression is not supported ({suspension:?})")))
     }
-    /// Takes an advisory lock, or wishes that the statement waits for it; `false`: others have it, and it is not waited for.
+    /// Takes an advisory lock, or suspends the statement until it is free; `false`: others have it, and it is not waited for.
     ///
     /// # Errors
     /// 0A000 where there are none.
-    fn take_advisory(&self, _wanted: AdvisoryWish, _waits: bool) -> Result<bool> {
+    fn take_advisory(&self, _wanted: AdvisoryRequest, _waits: bool) -> Result<bool> {
         Err(base::Error::unsupported("advisory locks inside of this expression are not supported"))
     }
     /// Gives back an advisory lock of the session; `false` if it has none.
@@ -307,8 +307,8 @@ pub trait EvalContext {
     fn blockers_of(&self, _session: u32) -> Vec<u32> {
         Vec::new()
     }
-    /// Whether a wish is still to be fulfilled.
-    fn has_wish(&self) -> bool {
+    /// Whether the statement is suspended.
+    fn is_suspended(&self) -> bool {
         false
     }
     /// What is known of the values in a table.
@@ -338,7 +338,7 @@ pub struct SettingValue {
 
 /// An advisory lock that an expression wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AdvisoryWish {
+pub struct AdvisoryRequest {
     /// Its name.
     pub key: engine_api::AdvisoryKey,
     /// With others.
@@ -349,7 +349,7 @@ pub struct AdvisoryWish {
 
 /// What an expression wants to be waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Suspension {
     /// So many microseconds pass.
     Sleep(i64),
     /// What the command sees is kept under this name for other sessions.

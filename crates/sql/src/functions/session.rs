@@ -21,7 +21,7 @@ use types::oid::*;
 use types::{Array, Datum, Numeric};
 
 use super::entry::{argument_types, immutable, int_of, mismatch, stable, text_of, volatile};
-use super::{EvalContext, Function, Wish};
+use super::{EvalContext, Function, Suspension};
 use crate::names::{is_temporary, schema_name};
 
 /// What an identity column gets; binding puts it in the place of the `nextval` of the column's default.

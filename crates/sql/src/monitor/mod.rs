@@ -155,7 +155,7 @@ impl Activity {
     }
 
     /// The statement is over, or the client is to say what comes next.
-    pub fn rests(&self, state: SessionState, transaction_start: i64, now: i64) {
+    pub fn note_idle(&self, state: SessionState, transaction_start: i64, now: i64) {
         self.transaction_start.store(transaction_start, Ordering::Relaxed);
         self.state_change.store(now, Ordering::Relaxed);
         self.state.store(state as u8, Ordering::Relaxed);
@@ -386,7 +386,7 @@ mod tests {
         let seen = monitor.session(7).unwrap().snapshot();
         assert_eq!((seen.state, seen.query_start, seen.query.len()), (SessionState::Active, 20, 1024));
         first.activity.count_transaction(true);
-        first.activity.rests(SessionState::IdleInFailed, 15, 30);
+        first.activity.note_idle(SessionState::IdleInFailed, 15, 30);
         let seen = monitor.session(7).unwrap().snapshot();
         assert_eq!((seen.state.name(), seen.transaction_start), ("idle in transaction (aborted)", 15));
         // Another session has the number before the first one is gone.

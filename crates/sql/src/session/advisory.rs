@@ -2,7 +2,7 @@
 //!
 //! Responsible for: making them when they are first asked for, waiting behind an expression that asked.
 //! Not responsible for: counting and conflicts (the engine).
-//! An expression cannot wait: what it could not have at once is a wish, fulfilled before the row leaves the statement.
+//! An expression cannot wait: for what it could not have at once the statement is suspended before the row leaves it.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,38 +12,38 @@ use engine_api::{AdvisoryKey, AdvisoryLocks, Step, WaitPolicy};
 
 use super::Session;
 use super::context::Environment;
-use crate::functions::AdvisoryWish;
+use crate::functions::AdvisoryRequest;
 
-/// The session's locks and wishes.
+/// The session's locks and requests.
 #[derive(Default)]
 pub struct Advisory {
     locks: RefCell<Option<Box<dyn AdvisoryLocks>>>,
-    wishes: RefCell<VecDeque<AdvisoryWish>>,
+    requests: RefCell<VecDeque<AdvisoryRequest>>,
 }
 
 impl Advisory {
-    /// Takes a lock, or wishes for it if the statement may wait.
-    pub(super) fn take(&self, environment: &Environment, wanted: AdvisoryWish, waits: bool) -> Result<bool> {
+    /// Takes a lock, or requests it if the statement may wait.
+    pub(super) fn take(&self, environment: &Environment, wanted: AdvisoryRequest, waits: bool) -> Result<bool> {
         let mut locks = self.locks.borrow_mut();
         if locks.is_none() {
             *locks = Some(environment.engine.advisory_locks(environment.pid.unsigned_abs())?);
         }
         let Some(locks) = locks.as_mut() else { return Ok(false) };
         // Who waits waits for one after the other.
-        let behind = waits && !self.wishes.borrow().is_empty();
-        let AdvisoryWish { key, is_shared, of_transaction } = wanted;
+        let behind = waits && !self.requests.borrow().is_empty();
+        let AdvisoryRequest { key, is_shared, of_transaction } = wanted;
         if !behind && matches!(locks.lock(key, is_shared, of_transaction, WaitPolicy::Error)?, Step::Ready(true)) {
             return Ok(true);
         }
         if waits {
-            self.wishes.borrow_mut().push_back(wanted);
+            self.requests.borrow_mut().push_back(wanted);
         }
         Ok(false)
     }
 
-    /// Whether a lock is wished for.
-    pub(super) fn is_wished(&self) -> bool {
-        !self.wishes.borrow().is_empty()
+    /// Whether a lock is requested.
+    pub(super) fn is_requested(&self) -> bool {
+        !self.requests.borrow().is_empty()
     }
 
     /// Gives back a lock of the session.
@@ -73,25 +73,25 @@ impl Advisory {
         if let Some(locks) = self.locks.borrow_mut().as_mut() {
             locks.release_since(mark);
         }
-        self.forget_wishes();
+        self.forget_requests();
     }
 
-    fn forget_wishes(&self) {
-        let mut wishes = self.wishes.borrow_mut();
-        if !wishes.is_empty() {
-            wishes.clear();
+    fn forget_requests(&self) {
+        let mut requests = self.requests.borrow_mut();
+        if !requests.is_empty() {
+            requests.clear();
         }
     }
 
     fn try_first(&self) -> Result<Option<engine_api::Wait>> {
-        let first = self.wishes.borrow().front().copied();
-        let Some(AdvisoryWish { key, is_shared, of_transaction }) = first else { return Ok(None) };
+        let first = self.requests.borrow().front().copied();
+        let Some(AdvisoryRequest { key, is_shared, of_transaction }) = first else { return Ok(None) };
         let mut locks = self.locks.borrow_mut();
         let Some(locks) = locks.as_mut() else { return Ok(None) };
         match locks.lock(key, is_shared, of_transaction, WaitPolicy::Block)? {
             Step::Wait(wait) => Ok(Some(wait)),
             Step::Ready(_) => {
-                self.wishes.borrow_mut().pop_front();
+                self.requests.borrow_mut().pop_front();
                 Ok(None)
             }
         }
@@ -101,15 +101,15 @@ impl Advisory {
         if let Some(locks) = self.locks.borrow_mut().as_mut() {
             locks.cancel_wait();
         }
-        self.forget_wishes();
+        self.forget_requests();
     }
 }
 
 impl Session {
-    /// Waits for the locks that expressions wish for.
-    pub(super) async fn lock_as_wished(&self) -> Result<()> {
+    /// Waits for the locks that expressions have requested.
+    pub(super) async fn lock_as_asked(&self) -> Result<()> {
         let advisory = &self.environment.advisory;
-        while advisory.is_wished() {
+        while advisory.is_requested() {
             let result = match advisory.try_first() {
                 Ok(None) => continue,
                 Ok(Some(wait)) => self.wait(wait).await,

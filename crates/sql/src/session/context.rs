@@ -21,7 +21,7 @@ use super::notify::{Channels, Pending};
 use super::role::Setting;
 use super::settings::Settings;
 use crate::functions::{
-    self, AdvisoryWish, EvalContext, Identity, LoginRule, OpenCursor, PreparedStatement, Server, Wish,
+    self, AdvisoryRequest, EvalContext, Identity, LoginRule, OpenCursor, PreparedStatement, Server, Suspension,
 };
 use crate::monitor::{Activity, Listed, Monitor};
 use crate::names::is_temporary;
@@ -66,13 +66,13 @@ pub struct Environment {
     pub sequence_rights: Cell<Option<((Oid, Oid, u64), Privileges)>>,
     /// Named portals: `pg_cursors`, and where WHERE CURRENT OF finds its row.
     pub cursors: RefCell<Vec<OpenCursor>>,
-    /// Snapshots that expressions wish to export.
+    /// Snapshots that expressions export.
     pub exports: RefCell<Vec<String>>,
     /// How many have got names.
     pub snapshots_named: Cell<u32>,
     /// Notifications and changes of listening of the transaction.
     pub pending: RefCell<Pending>,
-    /// Checks of constraints that the transaction has put off to its end.
+    /// Checks of constraints that the transaction has deferred to its end.
     pub(crate) deferred: RefCell<super::deferred::Deferred>,
     /// The channels that the session listens to.
     pub channels: RefCell<Channels>,
@@ -84,7 +84,7 @@ pub struct Environment {
     pub random: Cell<u64>,
     /// Process number of the session, as `pg_backend_pid()` shows it.
     pub pid: i32,
-    /// Microseconds that the statement's expressions wish to sleep ([`EvalContext::wish`]).
+    /// Microseconds for which expressions suspend the statement ([`EvalContext::suspend`]).
     pub sleep: Cell<i64>,
     /// Advisory locks.
     pub advisory: Advisory,
@@ -509,7 +509,7 @@ impl EvalContext for StatementContext<'_> {
         self.environment.pid
     }
 
-    fn take_advisory(&self, wanted: AdvisoryWish, waits: bool) -> Result<bool> {
+    fn take_advisory(&self, wanted: AdvisoryRequest, waits: bool) -> Result<bool> {
         self.environment.advisory.take(self.environment, wanted, waits)
     }
 
@@ -537,10 +537,12 @@ impl EvalContext for StatementContext<'_> {
         Some(self.environment)
     }
 
-    fn wish(&self, wish: Wish) -> Result<()> {
-        match wish {
-            Wish::Sleep(micros) => self.environment.sleep.set(self.environment.sleep.get().saturating_add(micros)),
-            Wish::Export(name) => {
+    fn suspend(&self, suspension: Suspension) -> Result<()> {
+        match suspension {
+            Suspension::Sleep(micros) => {
+                self.environment.sleep.set(self.environment.sleep.get().saturating_add(micros))
+            }
+            Suspension::Export(name) => {
                 self.environment.exports.borrow_mut().push(name);
                 // The statement stops for it as for a sleep.
                 self.environment.sleep.set(self.environment.sleep.get().saturating_add(1));
@@ -549,8 +551,8 @@ impl EvalContext for StatementContext<'_> {
         Ok(())
     }
 
-    fn has_wish(&self) -> bool {
-        self.environment.sleep.get() != 0 || self.environment.advisory.is_wished()
+    fn is_suspended(&self) -> bool {
+        self.environment.sleep.get() != 0 || self.environment.advisory.is_requested()
     }
 
     fn statistics(&self, table: Oid) -> Option<Arc<TableStatistics>> {

@@ -36,14 +36,14 @@ impl Session {
     }
 
     /// The client is to say what comes next.
-    pub(super) fn rests(&self) {
+    pub(super) fn note_idle(&self) {
         let environment = &self.environment;
         let (state, since) = match self.block {
             Block::None => (SessionState::Idle, 0),
             Block::Open => (SessionState::IdleInTransaction, environment.transaction_start.get()),
             Block::Failed => (SessionState::IdleInFailed, environment.transaction_start.get()),
         };
-        environment.listed.activity.rests(state, since, environment.clock.get());
+        environment.listed.activity.note_idle(state, since, environment.clock.get());
     }
 
     /// Counts a query that succeeded. Its time began with its message: Bind in the extended protocol.

@@ -1,7 +1,7 @@
 //! Checks of deferred constraints: the queue of the transaction, SET CONSTRAINTS, and looking at what is due.
 //!
 //! Responsible for: what waits for COMMIT, for PREPARE TRANSACTION or for SET CONSTRAINTS … IMMEDIATE, and how savepoints cut it.
-//! Not responsible for: what a statement puts off (`exec::put_off`); how a check is done (`exec::foreign_key`, the engine).
+//! Not responsible for: what a statement defers (`exec::put_off`); how a check is done (`exec::foreign_key`, the engine).
 //! Invariants: the queue is empty unless a deferred constraint was touched. What was looked at stays in it while there are
 //! savepoints: going back to one makes it due again, as on PostgreSQL.
 
@@ -192,7 +192,7 @@ fn parent_key(catalog: &Catalog, table: Oid, constraint: Oid) -> Result<Option<P
 const CHECKS_PER_TURN: usize = 256;
 
 impl Session {
-    /// Looks at everything that was put off to the end of the transaction.
+    /// Looks at everything that was deferred to the end of the transaction.
     ///
     /// # Errors
     /// 23503 and 23505, as the statements would have answered.

@@ -397,7 +397,7 @@ impl Session {
         self.ended_portals.retain(|(ended, _)| ended != name);
     }
 
-    /// Whether the end of the transaction has checks to make that statements have put off.
+    /// Whether the end of the transaction has checks to make that statements have deferred.
     pub fn has_put_off(&self) -> bool {
         !self.environment.deferred.borrow().is_untouched()
     }

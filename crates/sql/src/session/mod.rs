@@ -217,7 +217,7 @@ struct NamedSavepoint {
     read_only: bool,
     /// What had been taken of advisory locks.
     advisory: usize,
-    /// What had been put off to the end of the transaction.
+    /// What had been deferred to the end of the transaction.
     deferred: deferred::Mark,
     /// How many columns had been given other types.
     retyped: usize,

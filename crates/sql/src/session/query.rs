@@ -39,7 +39,7 @@ impl Session {
         self.gate = self.current_gate();
         self.send_notices(out);
         self.follow_settings();
-        self.rests();
+        self.note_idle();
         // Behind an error they are told of when it has been.
         if result.is_ok() {
             self.send_parameters(out);

@@ -155,7 +155,7 @@ fn unrecognized(name: &str) -> Error {
 }
 
 impl Settings {
-    /// Defaults, with the start-up packet's wishes on top.
+    /// Defaults, with the start-up packet's on top.
     pub(super) fn new(
         given: &[Initial],
         startup: &[(String, String)],

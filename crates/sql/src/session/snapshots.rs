@@ -56,7 +56,7 @@ fn is_name(name: &str) -> bool {
 
 impl Session {
     /// Lists what the running command sees under the names that its expressions have handed out.
-    pub(super) fn export_as_wished(&mut self) {
+    pub(super) fn export_as_asked(&mut self) {
         let names = std::mem::take(&mut *self.environment.exports.borrow_mut());
         let Some(txn) = &mut self.txn else { return };
         for name in names {

@@ -76,13 +76,13 @@ impl Session {
         }
     }
 
-    /// Sleeps as long as expressions wish ([`crate::functions::Wish`]), unless the statement is cancelled or times out.
-    async fn sleep_as_wished(&self) -> Result<()> {
+    /// Sleeps as long as expressions suspend the statement ([`crate::functions::Suspension`]), unless the statement is cancelled or times out.
+    async fn sleep_as_asked(&self) -> Result<()> {
         /// Long sleeps are taken in parts.
         const LONGEST_MS: u64 = 600_000;
         let now = || self.environment.host.monotonic_nanos();
-        let wished = self.environment.sleep.take().max(0).unsigned_abs();
-        let end = now().saturating_add(wished.saturating_mul(1_000));
+        let asked = self.environment.sleep.take().max(0).unsigned_abs();
+        let end = now().saturating_add(asked.saturating_mul(1_000));
         loop {
             let (time, deadline) = (now(), self.deadline.get());
             if deadline != 0 && time >= deadline {
@@ -103,17 +103,17 @@ impl Session {
         }
     }
 
-    /// Waits inside the open transaction, and for what expressions wish; its wait is given up on timeout or cancel.
+    /// Waits inside the open transaction, and for what expressions are suspended for; its wait is given up on timeout or cancel.
     pub(crate) async fn wait_for_lock(&mut self, wait: Wait) -> Result<()> {
         if self.environment.sleep.get() != 0 {
             self.environment.listed.activity.waits(Waiting::Sleep);
-            let slept = Box::pin(self.sleep_as_wished()).await;
+            let slept = Box::pin(self.sleep_as_asked()).await;
             self.environment.listed.activity.waits(Waiting::No);
             slept?;
-            self.export_as_wished();
+            self.export_as_asked();
         }
-        if self.environment.advisory.is_wished() {
-            Box::pin(self.lock_as_wished()).await?;
+        if self.environment.advisory.is_requested() {
+            Box::pin(self.lock_as_asked()).await?;
         }
         let result = Box::pin(self.wait(wait)).await;
         if result.is_err()

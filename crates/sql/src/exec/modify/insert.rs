@@ -73,7 +73,7 @@ impl Insert {
             return input.next(cx, frame);
         }
         let InsertRows::Values { rows, slots } = &node.source else { return Ok(Next::Done) };
-        if self.at == rows.len() && cx.run.next_supplied(frame) {
+        if self.at == rows.len() && cx.run.next_parameter_row(frame) {
             self.at = 0;
         }
         let Some(row) = rows.get(self.at) else { return Ok(Next::Done) };

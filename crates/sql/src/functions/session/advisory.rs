@@ -6,7 +6,7 @@ use base::{Error, Result, Severity, SqlState};
 use engine_api::AdvisoryKey;
 use types::{Array, Datum};
 
-use super::super::AdvisoryWish;
+use super::super::AdvisoryRequest;
 use super::super::entry::mismatch;
 use super::EvalContext;
 
@@ -23,7 +23,7 @@ fn key(cx: &dyn EvalContext, args: &[Datum]) -> Result<AdvisoryKey> {
 }
 
 fn take(cx: &dyn EvalContext, args: &[Datum], is_shared: bool, of_transaction: bool, waits: bool) -> Result<bool> {
-    cx.take_advisory(AdvisoryWish { key: key(cx, args)?, is_shared, of_transaction }, waits)
+    cx.take_advisory(AdvisoryRequest { key: key(cx, args)?, is_shared, of_transaction }, waits)
 }
 
 fn void(_: bool) -> Datum {

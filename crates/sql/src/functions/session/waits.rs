@@ -4,11 +4,11 @@ use base::Result;
 use types::{Datum, datetime};
 
 use super::super::entry::mismatch;
-use super::{EvalContext, Wish};
+use super::{EvalContext, Suspension};
 
-fn wish(cx: &dyn EvalContext, micros: i64) -> Result<Datum> {
+fn suspend(cx: &dyn EvalContext, micros: i64) -> Result<Datum> {
     if micros > 0 {
-        cx.wish(Wish::Sleep(micros))?;
+        cx.suspend(Suspension::Sleep(micros))?;
     }
     Ok(Datum::text(""))
 }
@@ -16,24 +16,24 @@ fn wish(cx: &dyn EvalContext, micros: i64) -> Result<Datum> {
 pub(super) fn sleep(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Float8(seconds)] = args else { return Err(mismatch("pg_sleep")) };
     // The cast saturates, and NaN does not wait.
-    wish(cx, (seconds * 1e6).ceil() as i64)
+    suspend(cx, (seconds * 1e6).ceil() as i64)
 }
 
 pub(super) fn sleep_for(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Interval(interval)] = args else { return Err(mismatch("pg_sleep")) };
     let now = cx.clock_timestamp();
     let end = datetime::timestamptz_plus_interval(now, interval, &cx.settings().timezone)?;
-    wish(cx, end.saturating_sub(now))
+    suspend(cx, end.saturating_sub(now))
 }
 
 /// What the command sees is kept before its row leaves.
 pub(super) fn export_snapshot(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     let name = cx.next_snapshot()?;
-    cx.wish(Wish::Export(name.clone()))?;
+    cx.suspend(Suspension::Export(name.clone()))?;
     Ok(Datum::from(name))
 }
 
 pub(super) fn sleep_until(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::TimestampTz(end)] = args else { return Err(mismatch("pg_sleep")) };
-    wish(cx, end.saturating_sub(cx.clock_timestamp()))
+    suspend(cx, end.saturating_sub(cx.clock_timestamp()))
 }

@@ -1,6 +1,6 @@
 //! ANALYZE: looking at a table's rows for what the planner should know of its values.
 //!
-//! Responsible for: sampling a table ([`Sampler`]), at a client's wish ([`analyze`]) and by itself after enough changes ([`Refresher`]).
+//! Responsible for: sampling a table ([`Sampler`]), when a client asks ([`analyze`]) and by itself after enough changes ([`Refresher`]).
 //! Not responsible for: keeping what was found ([`crate::statistics`]).
 
 mod column;

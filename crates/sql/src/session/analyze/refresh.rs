@@ -13,20 +13,20 @@ use crate::session::Shared;
 const CHANGES_MIN: f64 = 50.0;
 /// … and this share of its rows.
 const CHANGES_SHARE: f64 = 0.1;
-/// A table rests after a look for so many times as long as the look took: a thousandth of one core for each table that changes
+/// A table is left alone after a look for so many times as long as the look took: a thousandth of one core for each table that changes
 /// all the time, …
-const REST: u64 = 1000;
+const IDLE: u64 = 1000;
 /// … and at least so long, in nanoseconds, …
-const REST_MIN: u64 = 2_000_000_000;
+const IDLE_MIN: u64 = 2_000_000_000;
 /// … and at most so long, which is how often PostgreSQL looks.
-const REST_MAX: u64 = 60_000_000_000;
+const IDLE_MAX: u64 = 60_000_000_000;
 
 /// Looks at tables that have changed.
 pub struct Refresher {
     shared: Arc<Shared>,
     running: Option<Running>,
     /// When a table may be looked at again, on the host's clock.
-    rests: FxHashMap<Oid, u64>,
+    idle_until: FxHashMap<Oid, u64>,
 }
 
 /// A look that goes on.
@@ -50,7 +50,7 @@ impl Running {
 impl Refresher {
     /// For the tables of a server.
     pub fn new(shared: Arc<Shared>) -> Refresher {
-        Refresher { shared, running: None, rests: FxHashMap::default() }
+        Refresher { shared, running: None, idle_until: FxHashMap::default() }
     }
 
     /// Does a little work, some rows or one column; `false` if there is nothing to do for now.
@@ -68,7 +68,7 @@ impl Refresher {
                 // A table that cannot be read now is looked at later.
                 Err(_) => {
                     running.close();
-                    self.rests.insert(running.table, began + REST_MIN);
+                    self.idle_until.insert(running.table, began + IDLE_MIN);
                     return true;
                 }
             },
@@ -91,7 +91,7 @@ impl Refresher {
         let Running { table, sampler, spent, .. } = running;
         let rows = self.shared.engine.row_count(table);
         self.shared.statistics().put(table, sampler.finish(rows));
-        self.rests.insert(table, self.now() + (spent * REST).clamp(REST_MIN, REST_MAX));
+        self.idle_until.insert(table, self.now() + (spent * IDLE).clamp(IDLE_MIN, IDLE_MAX));
     }
 
     /// Begins with the first table that has changed enough; `false` if there is none.
@@ -99,11 +99,11 @@ impl Refresher {
         let catalog = self.shared.engine.catalog();
         self.shared.statistics().retain(|table| catalog.table(table).is_some());
         let now = self.now();
-        self.rests.retain(|_, until| *until > now);
+        self.idle_until.retain(|_, until| *until > now);
         let Some(table) = self.changed(&catalog) else { return false };
         match self.open(table, &catalog) {
             Some(running) => self.running = Some(running),
-            None => _ = self.rests.insert(table, now + REST_MIN),
+            None => _ = self.idle_until.insert(table, now + IDLE_MIN),
         }
         true
     }
@@ -111,7 +111,7 @@ impl Refresher {
     fn changed(&self, catalog: &Catalog) -> Option<Oid> {
         let engine = &self.shared.engine;
         let tables = catalog.walk().filter_map(|object| catalog.table(object.oid()));
-        let mut tables = tables.filter(|t| t.kind == TableKind::Table && !self.rests.contains_key(&t.oid));
+        let mut tables = tables.filter(|t| t.kind == TableKind::Table && !self.idle_until.contains_key(&t.oid));
         let is_stale = |table: Oid| {
             let changes = engine.changes(table);
             let known = self.shared.statistics().table(table);

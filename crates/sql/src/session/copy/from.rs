@@ -265,7 +265,7 @@ impl Loader {
     /// Reads rows until there are enough, or no more.
     fn read_batch(&mut self, env: &Environment, data: &[u8], last: bool) {
         self.batch.clear();
-        self.execution.supplied().clear(self.columns.len());
+        self.execution.parameter_rows().clear(self.columns.len());
         // A row that WHERE is asked about comes alone.
         let most = if self.condition.is_some() { 1 } else { ROWS_PER_BATCH };
         while self.batch.len() < most {
@@ -274,15 +274,15 @@ impl Loader {
                 false => self.read_line(env, data, last),
             };
             match read {
-                Ok(true) if self.execution.supplied().len() > self.batch.len() => {
+                Ok(true) if self.execution.parameter_rows().len() > self.batch.len() => {
                     self.batch.push((self.line, self.row.clone()));
                 }
                 // A header, or the end.
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
-                    if self.execution.supplied().len() > self.batch.len() {
-                        self.execution.supplied().pop();
+                    if self.execution.parameter_rows().len() > self.batch.len() {
+                        self.execution.parameter_rows().pop();
                     }
                     self.failed = Some(error);
                     break;
@@ -295,7 +295,7 @@ impl Loader {
         self.state = match &mut self.condition {
             _ if self.batch.is_empty() => CopyState::Reading,
             Some(condition) => {
-                condition.begin(self.execution.supplied().first());
+                condition.begin(self.execution.parameter_rows().first());
                 CopyState::Testing
             }
             None => self.begin_storing(),
@@ -303,7 +303,7 @@ impl Loader {
     }
 
     fn begin_storing(&mut self) -> CopyState {
-        self.execution.begin_supplied(self.columns.len());
+        self.execution.begin_parameter_rows(self.columns.len());
         CopyState::Storing
     }
 
@@ -333,7 +333,7 @@ impl Loader {
     /// An error of the row that was tested or is being stored, with its place; a foreign key's has none.
     #[cold]
     fn in_stored_row(&mut self, error: Error, data: &[u8]) -> Error {
-        let at = if self.state == CopyState::Testing { Some(0) } else { self.execution.supplied().last_taken() };
+        let at = if self.state == CopyState::Testing { Some(0) } else { self.execution.parameter_rows().last_taken() };
         let Some((line, row)) = at.and_then(|at| self.batch.get(at)).cloned() else { return error };
         self.in_row(error, line, row, data)
     }
@@ -428,7 +428,7 @@ impl Loader {
         if fields.len() > self.columns.len() {
             return Err(in_line(Error::new(SqlState::BAD_COPY_FILE_FORMAT, "extra data after last expected column")));
         }
-        let values = self.execution.supplied().push();
+        let values = self.execution.parameter_rows().push();
         for ((column, field), value) in self.columns.iter().zip(fields.of(text)).zip(values) {
             value.put(match field {
                 None => Datum::Null,
@@ -464,7 +464,7 @@ impl Loader {
         let tuple = binary::tuple(&data[self.at..], self.columns.len()).map_err(|e| self.in_tuple(e, data))?;
         match tuple {
             binary::Tuple::Row { fields, used } => {
-                let values = self.execution.supplied().push();
+                let values = self.execution.parameter_rows().push();
                 for ((column, field), value) in self.columns.iter().zip(fields).zip(values) {
                     *value = match field {
                         None => Datum::Null,

@@ -9,7 +9,7 @@ use types::Datum;
 
 /// The rows of a run.
 #[derive(Default)]
-pub(crate) struct Supplied {
+pub(crate) struct ParameterRows {
     /// The values of the rows one after the other, NULL where a row was taken. Behind them are NULLs of runs before.
     values: Vec<Datum>,
     /// Values of a row.
@@ -19,7 +19,7 @@ pub(crate) struct Supplied {
     taken: usize,
 }
 
-impl Supplied {
+impl ParameterRows {
     /// Forgets them. The rows to come have so many values.
     pub fn clear(&mut self, width: usize) {
         let left = self.taken.min(self.rows) * self.width..self.rows * self.width;
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_row_begins_with_nulls_whatever_became_of_those_before() {
-        let mut rows = Supplied::default();
+        let mut rows = ParameterRows::default();
         for width in [3, 2, 5, 0, 4] {
             rows.clear(width);
             for row in 0..4 {

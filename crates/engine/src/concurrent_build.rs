@@ -33,7 +33,7 @@ const ROWS_PER_STEP: u64 = 1024;
 /// What a row is of work: its versions are found, its keys made and entered.
 const UNITS_PER_ROW: usize = 512;
 
-/// A build beside writers that goes on.
+/// A concurrent index build that goes on.
 #[derive(Debug)]
 pub(crate) struct Filling {
     index: Arc<IndexStore>,

@@ -79,7 +79,7 @@ fn constraint_of(catalog: &Catalog, index: Oid) -> Option<(&TableDesc, &Constrai
 
 impl Constraints {
     /// Hands what is deferred to the session; what is left is to be looked at now.
-    pub(super) fn put_off(&mut self, target: &Target, cx: &mut Cx<'_, '_>) -> Result<()> {
+    pub(super) fn defer_checks(&mut self, target: &Target, cx: &mut Cx<'_, '_>) -> Result<()> {
         let mut unproven = Vec::new();
         cx.run.txn.take_unproven(&mut unproven);
         let deferrals = cx.run.deferrals;
