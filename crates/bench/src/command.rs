@@ -4,16 +4,17 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::bank::{Bank, BankArgs};
-use crate::experiment::{self, Task};
-use crate::hotrow::{Hotrow, HotrowArgs};
-use crate::ingest::{Ingest, IngestArgs};
-use crate::keylookup::{Keylookup, KeylookupArgs};
-use crate::sysbench::{Sysbench, SysbenchArgs};
-use crate::tpcb::{Tpcb, TpcbArgs};
-use crate::tpcc::{self, Tpcc, TpccArgs};
-use crate::ycsb::{Ycsb, YcsbArgs};
-use crate::{ceiling, coldstart, compare, diff, fair, interrupt, report, suite, tpch};
+use crate::experiments::bank::{Bank, BankArgs};
+use crate::experiments::hotrow::{Hotrow, HotrowArgs};
+use crate::experiments::ingest::{Ingest, IngestArgs};
+use crate::experiments::keylookup::{Keylookup, KeylookupArgs};
+use crate::experiments::sysbench::{Sysbench, SysbenchArgs};
+use crate::experiments::tpcb::{Tpcb, TpcbArgs};
+use crate::experiments::tpcc::{self, Tpcc, TpccArgs};
+use crate::experiments::ycsb::{Ycsb, YcsbArgs};
+use crate::experiments::{self, Task};
+use crate::experiments::{ceiling, coldstart, fair, tpch};
+use crate::{compare, diff, interrupt, report, suite};
 
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
@@ -91,6 +92,6 @@ pub fn main(command: Command) -> ExitCode {
         Command::Compare(args) => compare::main(args),
         Command::Fair(args) => fair::main(args),
         Command::Workload(Workload::Tpcc(args)) => tpcc::main(args),
-        Command::Workload(workload) => experiment::main(workload.task()),
+        Command::Workload(workload) => experiments::main(workload.task()),
     }
 }

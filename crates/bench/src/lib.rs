@@ -9,27 +9,20 @@
 //! Invariants: a run is repeatable from its printed seed, but for the timing of clients; a figure is printed with the
 //! settings it was taken under; a run whose data is inconsistent afterwards fails.
 //!
-//! Start at [`experiment::run`]; read the test `planted_corruption_is_found` first.
+//! Start at [`experiments::run`]; read the test `planted_corruption_is_found` first.
 
 #![forbid(unsafe_code)]
 
-pub mod bank;
-pub mod ceiling;
 pub mod client;
 mod clock;
-pub mod coldstart;
 pub mod command;
 pub mod compare;
 pub mod cpu;
 pub mod diff;
 pub mod drive;
 mod expected;
-pub mod experiment;
-pub mod fair;
-pub mod hotrow;
-pub mod ingest;
+pub mod experiments;
 mod interrupt;
-pub mod keylookup;
 pub mod options;
 mod parallel;
 mod progress;
@@ -41,13 +34,8 @@ mod schema;
 pub mod servers;
 pub mod spread;
 pub mod suite;
-pub mod sysbench;
 mod table;
 pub mod target;
-pub mod tpcb;
-pub mod tpcc;
-pub mod tpch;
 pub mod usage;
-pub mod ycsb;
 
 pub use target::Target;

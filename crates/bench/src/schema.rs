@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::client::{Connection, Failure};
-use crate::experiment::{Lab, Refusal};
+use crate::experiments::{Lab, Refusal};
 use crate::interrupt::{self, INTERRUPTED};
 use crate::progress::bar;
 use crate::result::Load;

@@ -10,7 +10,7 @@ use crate::init::InitOptions;
 
 /// Nyala, a memory-first SQL database for transactions that speaks the PostgreSQL wire protocol.
 #[derive(Debug, Parser)]
-#[command(name = "nyala", version)]
+#[command(name = "nyala", version = env!("NYALA_VERSION"))]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

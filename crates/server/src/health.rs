@@ -104,8 +104,8 @@ impl Source for Figures {
 
     fn metrics(&self, out: &mut Exposition) {
         let ready = u8::from(self.state() == ServerState::Ready);
-        out.family("nyala_build_info", FamilyKind::Gauge, "Always 1; the version is a label.");
-        out.sample("nyala_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+        out.family("nyala_build_info", FamilyKind::Gauge, "Always 1; the version and the commit are labels.");
+        out.sample("nyala_build_info", &[("version", env!("CARGO_PKG_VERSION")), ("commit", env!("NYALA_COMMIT"))], 1);
         out.single("nyala_ready", FamilyKind::Gauge, "Whether statements are served.", ready);
         let percent = if self.running.get().is_some() { 100 } else { self.progress.percent() };
         out.single("nyala_startup_percent", FamilyKind::Gauge, "How far the start is: image, log, indexes.", percent);

@@ -13,9 +13,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::ceiling;
 use crate::command::Workload;
-use crate::experiment::{Refusal, Session};
+use crate::experiments::ceiling;
+use crate::experiments::{Refusal, Session};
 use crate::options::clock_seed;
 use crate::servers::{Product, Scratch, Server, pinning};
 use crate::table;

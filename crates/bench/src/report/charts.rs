@@ -46,9 +46,6 @@ pub fn utilization(group: &Group) -> Vec<String> {
 
 /// Best throughput of all groups of an experiment, in comparison with the baseline's.
 pub fn ratios(all: &Comparison, experiment: &str) -> String {
-    if all.labels.len() < 2 {
-        return String::new();
-    }
     let mut groups = Vec::new();
     for group in all.groups.iter().filter(|group| group.experiment == experiment) {
         let Some(base) = group.of(&all.baseline).and_then(Series::best).map(|best| best.per_second().median) else {

@@ -26,18 +26,20 @@ pub fn page(all: &Comparison, title: &str) -> String {
     put("</dl>\n");
     put(&table(&rows::servers(all)));
     put(&contents(all));
-    put("<h2 id=\"best\">Best throughput</h2>\n");
-    let mut experiments: Vec<&str> = all.groups.iter().map(|group| group.experiment.as_str()).collect();
-    experiments.dedup();
-    put("<div class=\"charts\">\n");
-    for experiment in experiments {
-        let chart = charts::ratios(all, experiment);
-        if !chart.is_empty() {
-            put(&format!("<figure>{chart}</figure>\n"));
+    if rows::compares(all) {
+        put("<h2 id=\"best\">Best throughput</h2>\n");
+        let mut experiments: Vec<&str> = all.groups.iter().map(|group| group.experiment.as_str()).collect();
+        experiments.dedup();
+        put("<div class=\"charts\">\n");
+        for experiment in experiments {
+            let chart = charts::ratios(all, experiment);
+            if !chart.is_empty() {
+                put(&format!("<figure>{chart}</figure>\n"));
+            }
         }
+        put("</div>\n");
+        put(&details("the figures", &rows::overview(all)));
     }
-    put("</div>\n");
-    put(&details("the figures", &rows::overview(all)));
     for (at, group) in all.groups.iter().enumerate() {
         put(&format!("<section>\n<h2 id=\"g{at}\">{}</h2>\n", escape(&group.title())));
         let settings: Vec<String> = group.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
@@ -83,10 +85,9 @@ fn contents(all: &Comparison) -> String {
     let link = |(at, group): (usize, &super::groups::Group)| {
         format!("<li><a href=\"#g{at}\">{}</a></li>\n", escape(&group.title()))
     };
+    let best = if rows::compares(all) { "<li><a href=\"#best\">Best throughput</a></li>\n" } else { "" };
     let items: String = all.groups.iter().enumerate().map(link).collect();
-    format!(
-        "<nav><ul>\n<li><a href=\"#best\">Best throughput</a></li>\n{items}<li><a href=\"#runs\">Runs</a></li>\n</ul></nav>\n"
-    )
+    format!("<nav><ul>\n{best}{items}<li><a href=\"#runs\">Runs</a></li>\n</ul></nav>\n")
 }
 
 fn details(title: &str, rows: &Table) -> String {

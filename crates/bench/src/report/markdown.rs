@@ -15,7 +15,10 @@ pub fn page(all: &Comparison, title: &str) -> String {
     for (name, text) in rows::facts(all) {
         put(format!("- {name}: {}\n", escape(&text)));
     }
-    put(format!("\n{}\n## Best throughput\n\n{}", table(&rows::servers(all)), table(&rows::overview(all))));
+    put(format!("\n{}", table(&rows::servers(all))));
+    if rows::compares(all) {
+        put(format!("\n## Best throughput\n\n{}", table(&rows::overview(all))));
+    }
     for group in &all.groups {
         put(format!("\n## {}\n\n", escape(&group.title())));
         let settings: Vec<String> = group.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();

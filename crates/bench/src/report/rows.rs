@@ -46,6 +46,11 @@ fn clients(sample: &Sample) -> String {
     format!("{}{}", sample.threads, if sample.short { " †" } else { "" })
 }
 
+/// Whether there are servers to be compared by their best throughput.
+pub fn compares(all: &Comparison) -> bool {
+    all.labels.len() > 1
+}
+
 /// Best throughput of each series of each group.
 pub fn overview(all: &Comparison) -> Table {
     let against = format!("of {}", all.baseline);

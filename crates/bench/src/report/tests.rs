@@ -321,3 +321,15 @@ fn a_crowd_of_servers_stays_inside_of_the_pictures() {
         }
     }
 }
+
+#[test]
+fn one_server_has_no_best_throughput() {
+    let alone: Vec<RunFile> = example().into_iter().take(1).collect();
+    let all = Comparison::of(alone, None).unwrap();
+    assert_eq!(all.labels.len(), 1);
+    for page in [markdown::page(&all, "t"), html::page(&all, "t")] {
+        assert!(!page.contains("Best throughput") && page.contains("sysbench"), "{page}");
+    }
+    let all = Comparison::of(example(), None).unwrap();
+    assert!(html::page(&all, "t").contains("Best throughput"));
+}

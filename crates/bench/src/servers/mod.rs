@@ -20,7 +20,7 @@ use clap::ValueEnum;
 use rustix::process::{Pid, Signal, getuid, kill_process};
 
 use crate::client::Connection;
-use crate::experiment::Refusal;
+use crate::experiments::Refusal;
 use crate::result::Machine;
 use crate::target::Target;
 

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::experiment::{At, Refusal, Session, Task};
+use crate::experiments::{At, Refusal, Session, Task};
 use crate::interrupt::{self, INTERRUPTED};
 use crate::options::clock_seed;
 use crate::result::plain;

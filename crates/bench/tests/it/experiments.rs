@@ -5,7 +5,6 @@ use std::thread;
 use std::time::Duration;
 
 use bench::command::{self, Command, Workload};
-use bench::experiment;
 use bench::result::{RunFile, Verdict};
 use clap::Parser;
 
@@ -35,12 +34,12 @@ fn workload(name: &str, target: &str, rest: &[&str]) -> Workload {
 }
 
 fn run(name: &str, target: &str, rest: &[&str]) -> RunFile {
-    let run = experiment::run(workload(name, target, rest).task());
+    let run = bench::experiments::run(workload(name, target, rest).task());
     run.unwrap_or_else(|refusal| panic!("{name} is refused: {refusal}")).expect("it measures")
 }
 
 fn refused(name: &str, target: &str, rest: &[&str]) -> String {
-    let why = match experiment::run(workload(name, target, rest).task()) {
+    let why = match bench::experiments::run(workload(name, target, rest).task()) {
         Err(refusal) => refusal.to_string(),
         Ok(_) => panic!("{name} {rest:?} is not refused"),
     };

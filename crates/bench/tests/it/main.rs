@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 use bench::Target;
 use bench::client::{Connection, Failure};
 use bench::command::Workload;
-use bench::experiment::{self, Refusal};
+use bench::experiments::Refusal;
+use bench::experiments::tpcc::{TpccArgs, check};
 use bench::result::RunFile;
-use bench::tpcc::{TpccArgs, check};
 use clap::Parser;
 use postgres::Postgres;
 
@@ -31,11 +31,13 @@ fn args(server: &Postgres, rest: &[&str]) -> TpccArgs {
 }
 
 fn run(server: &Postgres, rest: &[&str]) -> RunFile {
-    experiment::run(Workload::Tpcc(args(server, rest)).task()).expect("the experiment runs").expect("it reports")
+    bench::experiments::run(Workload::Tpcc(args(server, rest)).task())
+        .expect("the experiment runs")
+        .expect("it reports")
 }
 
 fn refused(server: &Postgres, rest: &[&str]) -> String {
-    match experiment::run(Workload::Tpcc(args(server, rest)).task()) {
+    match bench::experiments::run(Workload::Tpcc(args(server, rest)).task()) {
         Err(Refusal::Options(why)) => why,
         other => panic!("not refused: {other:?}"),
     }
@@ -146,7 +148,7 @@ fn a_run_loads_once_and_measures() {
         assert_eq!((report.server.product.as_str(), report.server.durable), ("PostgreSQL", Some(false)));
     }
 
-    assert!(experiment::run(Workload::Tpcc(args(&server, &["--drop"])).task()).unwrap().is_none());
+    assert!(bench::experiments::run(Workload::Tpcc(args(&server, &["--drop"])).task()).unwrap().is_none());
     assert_eq!(refused(&server, &["--no-load"]), "there are no loaded tables");
 }
 

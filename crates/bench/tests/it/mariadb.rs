@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bench::command::Workload;
-use bench::experiment::run;
+use bench::experiments::run;
 use bench::servers::{Product, Scratch, Server};
 use clap::Parser;
 

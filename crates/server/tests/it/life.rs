@@ -297,6 +297,19 @@ fn the_environment_says_what_the_command_line_does_not() {
     assert_eq!(node.end(Signal::TERM), Some(0));
 }
 
+#[test]
+fn the_version_says_which_commit_it_is() {
+    let (out, _, code) = shown(&["--version"]);
+    assert_eq!(code, Some(0));
+    let version = out.trim_end().strip_prefix(concat!("nyala ", env!("CARGO_PKG_VERSION"))).expect("the version");
+    // A source tree without a repository has no commit.
+    let commit = version.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')'));
+    assert!(
+        version.is_empty() || commit.is_some_and(|c| c.len() >= 12 && c.bytes().all(|b| b.is_ascii_hexdigit())),
+        "{out}"
+    );
+}
+
 fn shown(arguments: &[&str]) -> (String, String, Option<i32>) {
     let output = Command::new(env!("CARGO_BIN_EXE_nyala"))
         .args(arguments)

@@ -165,7 +165,7 @@ impl Payment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tpcc::random::Constants;
+    use crate::experiments::tpcc::random::Constants;
 
     #[test]
     fn payments_are_drawn_as_the_specification_says() {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use crate::client::Failure;
-use crate::experiment::{self, At, Experiment, Lab, Refusal, Session, Task, measure};
+use crate::experiments::{self, At, Experiment, Lab, Refusal, Session, Task, measure};
 use crate::options::Common;
 use crate::result::{Load, Point, Verdict};
 use crate::rng::Rng;
@@ -100,7 +100,7 @@ impl Isolation {
 pub fn main(args: TpccArgs) -> ExitCode {
     let (only, task) = (args.check_only, Task::new(args.common.clone(), Tpcc::new(args)));
     if !only {
-        return experiment::main(task);
+        return experiments::main(task);
     }
     match check_only(task) {
         Ok(true) => ExitCode::SUCCESS,

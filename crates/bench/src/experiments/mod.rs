@@ -6,6 +6,19 @@
 //! Invariants: what was measured is on the disk before the next point begins; a run that verification finds wrong, or
 //! that was cut short, does not end with 0.
 
+pub mod bank;
+pub mod ceiling;
+pub mod coldstart;
+pub mod fair;
+pub mod hotrow;
+pub mod ingest;
+pub mod keylookup;
+pub mod sysbench;
+pub mod tpcb;
+pub mod tpcc;
+pub mod tpch;
+pub mod ycsb;
+
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::experiment::{At, Experiment, Lab, Refusal, measure};
+use crate::experiments::{At, Experiment, Lab, Refusal, measure};
 use crate::options::{Common, duration, name};
 use crate::result::{Load, Point, Verdict};
 use keys::Distribution;

@@ -13,11 +13,11 @@ use clap::{Args, ValueEnum};
 
 use crate::client::push_int;
 use crate::expected::Expected;
-use crate::experiment::{At, Experiment, Lab, Refusal, measure};
+use crate::experiments::tpcc::Isolation;
+use crate::experiments::{At, Experiment, Lab, Refusal, measure};
 use crate::options::Common;
 use crate::result::{Load, Point, Verdict};
 use crate::schema;
-use crate::tpcc::Isolation;
 use transfer::Client;
 
 const ACCOUNTS: &str = "bank_account";

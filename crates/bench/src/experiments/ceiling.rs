@@ -16,7 +16,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
 
 use crate::command::Workload;
-use crate::experiment::{At, Refusal, Session};
+use crate::experiments::{At, Refusal, Session};
 use crate::result::Point;
 use crate::table::{figure, grouped};
 

@@ -11,7 +11,7 @@ use clap::Args;
 use crate::client::Param::{self, Int};
 use crate::client::{AsyncConnection, Failure, push_int};
 use crate::drive::{Done, Worker};
-use crate::experiment::{At, Experiment, Lab, Refusal, measure};
+use crate::experiments::{At, Experiment, Lab, Refusal, measure};
 use crate::options::Common;
 use crate::result::{Load, Point, Verdict};
 use crate::rng::Rng;

@@ -4,7 +4,7 @@ use super::TABLE;
 use super::keys::key;
 use crate::client::Connection;
 use crate::expected::RollCall;
-use crate::experiment::Refusal;
+use crate::experiments::Refusal;
 use crate::result::Verdict;
 
 /// Keys that are read at a time.

@@ -7,9 +7,9 @@ use super::{ACCOUNTS, BankArgs, INITIAL, JOURNAL, Locking};
 use crate::client::Param::Int;
 use crate::client::{AsyncConnection, Failure};
 use crate::drive::{Done, Worker};
+use crate::experiments::tpcc::Isolation;
 use crate::rng::Rng;
 use crate::target::Dialect;
-use crate::tpcc::Isolation;
 
 const BEGIN: usize = 0;
 const COMMIT: usize = 1;

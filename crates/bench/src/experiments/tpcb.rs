@@ -10,7 +10,7 @@ use crate::client::Param::Int;
 use crate::client::{AsyncConnection, Connection, Failure, push_int};
 use crate::drive::{Done, Worker};
 use crate::expected::Expected;
-use crate::experiment::{At, Experiment, Lab, Refusal, measure};
+use crate::experiments::{At, Experiment, Lab, Refusal, measure};
 use crate::options::Common;
 use crate::result::{Load, Point, Verdict};
 use crate::rng::Rng;

@@ -14,7 +14,7 @@ use crate::client::Param::{Int, Text};
 use crate::client::{AsyncConnection, Failure, push_int};
 use crate::drive::{Done, Worker};
 use crate::expected::Expected;
-use crate::experiment::{At, Experiment, Lab, Refusal, measure_all};
+use crate::experiments::{At, Experiment, Lab, Refusal, measure_all};
 use crate::options::{Common, name};
 use crate::result::{Load, Point, Verdict};
 use crate::schema;

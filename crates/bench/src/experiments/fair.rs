@@ -13,7 +13,7 @@ use clap::Args;
 use hdrhistogram::Histogram;
 
 use crate::client::{Connection, Failure, Param};
-use crate::experiment::Refusal;
+use crate::experiments::Refusal;
 use crate::rng::Rng;
 use crate::servers::{Product, Scratch, Server};
 use crate::target::Target;

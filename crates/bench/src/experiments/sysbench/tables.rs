@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::client::{Failure, push_int};
-use crate::experiment::{Lab, Refusal};
+use crate::experiments::{Lab, Refusal};
 use crate::result::{Load, Verdict};
 use crate::rng::Rng;
 use crate::schema;
