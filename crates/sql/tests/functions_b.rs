@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{Error, Notice, Oid, Result, SqlState};
 use engine_api::{Catalog, CatalogObject, RoleDesc, SchemaDesc, SequenceDesc, oids};
-use sql::functions::{EvalContext, Identity, aggregates_named, functions_named, set_functions_named, wants_types};
+use sql::functions::{EvalContext, Identity, aggregates_named, functions_named, set_functions_named};
 use types::{Array, Datum, InputContext, OutputSettings, TimeZone};
 
 /// A session that has stood still at 2024-02-29 12:34:56.789012 UTC.
@@ -185,7 +185,7 @@ fn call_scalar(cx: &Still, name: &str, parts: &[&str], ret: &str) -> String {
     if function.strict && args.iter().any(Datum::is_null) {
         return "\\N".into();
     }
-    if wants_types(function) {
+    if function.wants_types {
         let values: Vec<Datum> = types.iter().map(|t| Datum::Oid(t.0)).collect();
         let dims = vec![(values.len() as i32, 1)];
         args.insert(0, Datum::Array(Arc::new(Array { element: types::oid::OID, dims, values })));

@@ -309,18 +309,18 @@ impl<'a> Binder<'a, '_> {
             given.push((name, self.operand(value)?));
         }
         for &function in functions::functions_named(name).iter().filter(|_| !name.contains(' ')) {
-            let names = functions::argument_names(function);
+            let names = function.names;
             if let Some(args) = placed(names, function.args, function.defaults, &given) {
                 return Ok(args);
             }
         }
         for function in self.extension_functions(call)? {
-            if let Some(args) = placed(functions::argument_names(function), function.args, &[], &given) {
+            if let Some(args) = placed(function.names, function.args, &[], &given) {
                 return Ok(args);
             }
         }
         for &function in functions::set_functions_named(name) {
-            let (names, defaults) = (functions::argument_names_of(function.oid), functions::set_defaults(function.oid));
+            let (names, defaults) = (function.names, function.defaults);
             if let Some(args) = placed(names, function.args, defaults, &given) {
                 return Ok(args);
             }
@@ -408,7 +408,7 @@ impl<'a> Binder<'a, '_> {
         if call.func_variadic && function.variadic && function.args.last() == Some(&oid::ANY) {
             return self.variadic_call(function, args, ty, call);
         }
-        if functions::wants_types(function) {
+        if function.wants_types {
             let names_domains = function.name == "pg_typeof";
             args.insert(0, type_list(&args, if names_domains { |ty| ty } else { held_type }));
         }

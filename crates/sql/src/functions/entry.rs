@@ -47,10 +47,12 @@ const fn scalar(
         name,
         args,
         variadic: false,
+        names: &[],
         defaults: &[],
         ret,
         strict: true,
         volatility,
+        wants_types: false,
         leakproof: false,
         in_words: false,
         is_light: are_small(args, ret),
@@ -107,6 +109,18 @@ impl Function {
         self
     }
 
+    /// The arguments have names.
+    pub(crate) const fn named(mut self, names: &'static [&'static str]) -> Function {
+        self.names = names;
+        self
+    }
+
+    /// A call tells the function of which types its arguments are.
+    pub(crate) const fn told_types(mut self) -> Function {
+        self.wants_types = true;
+        self
+    }
+
     /// The last argument repeats.
     pub(crate) const fn repeating(mut self) -> Function {
         self.variadic = true;
@@ -128,10 +142,22 @@ pub(crate) const fn set(
     columns: &'static [(&'static str, Oid)],
     eval: SetFn,
 ) -> SetFunction {
-    SetFunction { oid, name, args, variadic: false, columns, strict: true, eval }
+    SetFunction { oid, name, args, names: &[], defaults: &[], variadic: false, columns, strict: true, eval }
 }
 
 impl SetFunction {
+    /// The arguments have names.
+    pub(crate) const fn named(mut self, names: &'static [&'static str]) -> SetFunction {
+        self.names = names;
+        self
+    }
+
+    /// The last arguments may be left out of a call that names arguments.
+    pub(crate) const fn or(mut self, defaults: &'static [Datum]) -> SetFunction {
+        self.defaults = defaults;
+        self
+    }
+
     /// The function sees NULL arguments.
     pub(crate) const fn lax(mut self) -> SetFunction {
         self.strict = false;
@@ -208,58 +234,7 @@ pub(crate) fn oid_of(args: &[Datum], i: usize) -> Result<Oid> {
     }
 }
 
-/// Whether a call passes, before the arguments that are written, one more: the `oid[]` of their types. Functions of
-/// any type need it, since a value does not tell `text` from `json` or `varchar`, nor `oid` from `regclass`.
-pub fn wants_types(function: &Function) -> bool {
-    matches!(
-        function.name,
-        "pg_typeof"
-            | "to_json"
-            | "to_jsonb"
-            | "json_build_object"
-            | "json_build_array"
-            | "jsonb_build_object"
-            | "jsonb_build_array"
-            | "format"
-            | "enum_first"
-            | "enum_last"
-            | "enum_range"
-    )
-}
-
-/// Names of a function's arguments, for `f(name => value)`; empty if they have none.
-pub fn argument_names(function: &Function) -> &'static [&'static str] {
-    argument_names_of(function.oid)
-}
-
-/// As [`argument_names`], of any function.
-pub fn argument_names_of(oid: u32) -> &'static [&'static str] {
-    match oid {
-        3464 => &["years", "months", "weeks", "days", "hours", "mins", "secs"],
-        3846 => &["year", "month", "day"],
-        3847 => &["hour", "min", "sec"],
-        3461 => &["year", "month", "mday", "hour", "min", "sec"],
-        3462 => &["year", "month", "mday", "hour", "min", "sec"],
-        3463 => &["year", "month", "mday", "hour", "min", "sec", "timezone"],
-        3305 => &["jsonb_in", "path", "replacement", "create_if_missing"],
-        3579 => &["jsonb_in", "path", "replacement", "insert_after"],
-        4005..=4009 | 9564..=9578 | 1177 | 1179 | 1180 | 2023 | 2030 => &["target", "path", "vars", "silent"],
-        5054 | 9579 => &["jsonb_in", "path", "replacement", "create_if_missing", "null_value_treatment"],
-        1268 => &["str", "strict"],
-        15_008 | 15_010 => &["namespace", "name"],
-        _ => &[],
-    }
-}
-
-/// What stands for the last arguments of a function that returns a set, if they are left out of a call that names arguments.
-pub fn set_defaults(oid: u32) -> &'static [Datum] {
-    match oid {
-        4006 | 1179 => super::json::PATH_DEFAULTS,
-        _ => &[],
-    }
-}
-
-/// The types a call passed (see [`wants_types`]), and the arguments proper.
+/// The types a call passed (see [`Function::wants_types`]), and the arguments proper.
 pub(crate) fn argument_types(args: &[Datum]) -> (Option<&Array>, &[Datum]) {
     match args {
         [Datum::Array(types), rest @ ..] if types.element == OID && types.values.len() == rest.len() => {

@@ -14,8 +14,8 @@ use super::{EvalContext, Function};
 /// The table.
 #[rustfmt::skip]
 pub(super) static FUNCTIONS: &[Function] = &[
-    stable(3539, "format", &[TEXT, ANY], TEXT, arguments::format).lax().repeating(),
-    stable(3540, "format", &[TEXT], TEXT, arguments::format).lax(),
+    stable(3539, "format", &[TEXT, ANY], TEXT, arguments::format).lax().repeating().told_types(),
+    stable(3540, "format", &[TEXT], TEXT, arguments::format).lax().told_types(),
     stable(1772, "to_char", &[NUMERIC, TEXT], TEXT, to_char),
     stable(1773, "to_char", &[INT4, TEXT], TEXT, to_char),
     stable(1774, "to_char", &[INT8, TEXT], TEXT, to_char),

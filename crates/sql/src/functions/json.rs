@@ -9,7 +9,6 @@ mod contain;
 mod insert;
 mod object;
 pub(super) mod path;
-pub(super) use path::DEFAULTS as PATH_DEFAULTS;
 pub(super) mod record;
 pub(super) mod scan;
 mod write;
@@ -27,20 +26,20 @@ pub(super) use write::{write_json, write_key};
 /// The table.
 #[rustfmt::skip]
 pub(super) static FUNCTIONS: &[Function] = &[
-    stable(3176, "to_json", &[ANYELEMENT], JSON, to_json),
-    stable(3787, "to_jsonb", &[ANYELEMENT], JSONB, to_jsonb),
+    stable(3176, "to_json", &[ANYELEMENT], JSON, to_json).told_types(),
+    stable(3787, "to_jsonb", &[ANYELEMENT], JSONB, to_jsonb).told_types(),
     stable(3155, "row_to_json", &[RECORD], JSON, row_to_json),
     stable(3156, "row_to_json", &[RECORD, BOOL], JSON, row_to_json),
     stable(3153, "array_to_json", &[ANYARRAY], JSON, array_to_json),
     stable(3154, "array_to_json", &[ANYARRAY, BOOL], JSON, array_to_json),
-    stable(3200, "json_build_object", &[ANY], JSON, json_build_object).lax().repeating(),
-    stable(3201, "json_build_object", &[], JSON, json_build_object).lax(),
-    stable(3198, "json_build_array", &[ANY], JSON, json_build_array).lax().repeating(),
-    stable(3199, "json_build_array", &[], JSON, json_build_array).lax(),
-    stable(3273, "jsonb_build_object", &[ANY], JSONB, jsonb_build_object).lax().repeating(),
-    stable(3274, "jsonb_build_object", &[], JSONB, jsonb_build_object).lax(),
-    stable(3271, "jsonb_build_array", &[ANY], JSONB, jsonb_build_array).lax().repeating(),
-    stable(3272, "jsonb_build_array", &[], JSONB, jsonb_build_array).lax(),
+    stable(3200, "json_build_object", &[ANY], JSON, json_build_object).lax().repeating().told_types(),
+    stable(3201, "json_build_object", &[], JSON, json_build_object).lax().told_types(),
+    stable(3198, "json_build_array", &[ANY], JSON, json_build_array).lax().repeating().told_types(),
+    stable(3199, "json_build_array", &[], JSON, json_build_array).lax().told_types(),
+    stable(3273, "jsonb_build_object", &[ANY], JSONB, jsonb_build_object).lax().repeating().told_types(),
+    stable(3274, "jsonb_build_object", &[], JSONB, jsonb_build_object).lax().told_types(),
+    stable(3271, "jsonb_build_array", &[ANY], JSONB, jsonb_build_array).lax().repeating().told_types(),
+    stable(3272, "jsonb_build_array", &[], JSONB, jsonb_build_array).lax().told_types(),
     immutable(3968, "json_typeof", &[JSON], TEXT, type_of),
     immutable(3210, "jsonb_typeof", &[JSONB], TEXT, type_of),
     immutable(3956, "json_array_length", &[JSON], INT4, array_length),
@@ -67,12 +66,12 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(3303, "jsonb_delete", &[JSONB, INT4], JSONB, change::delete),
     immutable(3343, "jsonb_delete", &[JSONB, TEXT_ARRAY], JSONB, change::delete).repeating(),
     immutable(3304, "jsonb_delete_path", &[JSONB, TEXT_ARRAY], JSONB, change::delete_path),
-    immutable(3305, "jsonb_set", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB, change::set).or(&[Datum::Bool(true)]),
+    immutable(3305, "jsonb_set", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB, change::set).or(&[Datum::Bool(true)]).named(&["jsonb_in", "path", "replacement", "create_if_missing"]),
     immutable(3306, "jsonb_pretty", &[JSONB], TEXT, change::pretty),
     immutable(3261, "json_strip_nulls", &[JSON], JSON, change::json_strip_nulls),
-    immutable(3579, "jsonb_insert", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB, insert::insert).or(&[Datum::Bool(false)]),
-    immutable(5054, "jsonb_set_lax", &[JSONB, TEXT_ARRAY, JSONB, BOOL, TEXT], JSONB, insert::set_lax).lax(),
-    immutable(9579, "jsonb_set_lax", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB, insert::set_lax).lax().or(&[Datum::Bool(true)]),
+    immutable(3579, "jsonb_insert", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB, insert::insert).or(&[Datum::Bool(false)]).named(&["jsonb_in", "path", "replacement", "insert_after"]),
+    immutable(5054, "jsonb_set_lax", &[JSONB, TEXT_ARRAY, JSONB, BOOL, TEXT], JSONB, insert::set_lax).lax().named(&["jsonb_in", "path", "replacement", "create_if_missing", "null_value_treatment"]),
+    immutable(9579, "jsonb_set_lax", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB, insert::set_lax).lax().or(&[Datum::Bool(true)]).named(&["jsonb_in", "path", "replacement", "create_if_missing", "null_value_treatment"]),
     immutable(9560, "jsonb assign", &[JSONB, TEXT_ARRAY, JSONB], JSONB, insert::assign).lax(),
     immutable(3202, "json_object", &[TEXT_ARRAY], JSON, object::json_object),
     immutable(3203, "json_object", &[TEXT_ARRAY, TEXT_ARRAY], JSON, object::json_object),

@@ -46,7 +46,6 @@ use crate::privileges::Who;
 pub(crate) use aggregates::float;
 pub use aggregates::{GROUPING, hypothetical_named};
 pub use compare_op::CompareOp;
-pub use entry::{argument_names, argument_names_of, set_defaults, wants_types};
 pub(crate) use registry::complete;
 pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
@@ -439,6 +438,8 @@ pub struct Function {
     pub args: &'static [Oid],
     /// Last argument repeats (VARIADIC).
     pub variadic: bool,
+    /// Names of the arguments, for `f(name => value)`; empty if they have none.
+    pub names: &'static [&'static str],
     /// Number of trailing arguments that may be left out, with their defaults.
     pub defaults: &'static [Datum],
     /// Result type.
@@ -457,6 +458,9 @@ pub struct Function {
     pub draws: bool,
     /// It writes values of any type without being told of which they are.
     pub spells: bool,
+    /// A call passes, before the arguments that are written, one more: the `oid[]` of their types. Functions of any type need it, since a
+    /// value does not tell `text` from `json` or `varchar`, nor `oid` from `regclass`.
+    pub wants_types: bool,
     /// Code.
     pub eval: ScalarFn,
 }
@@ -472,6 +476,10 @@ pub struct SetFunction {
     pub name: &'static str,
     /// Argument types.
     pub args: &'static [Oid],
+    /// Names of the arguments, for `f(name => value)`; empty if they have none.
+    pub names: &'static [&'static str],
+    /// What stands for the last arguments if a call that names arguments leaves them out.
+    pub defaults: &'static [Datum],
     /// Last argument repeats.
     pub variadic: bool,
     /// Output columns; one unnamed column takes the function's (or alias's) name. Pseudo-types follow the arguments.

@@ -55,7 +55,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(3299, "row_security_active", &[TEXT], BOOL, no),
     volatile(3810, "pg_is_in_recovery", &[], BOOL, no),
     stable(1269, "pg_column_size", &[ANY], INT4, column_size),
-    stable(1619, "pg_typeof", &[ANY], REGTYPE, type_of).lax(),
+    stable(1619, "pg_typeof", &[ANY], REGTYPE, type_of).lax().told_types(),
     stable(2077, "current_setting", &[TEXT], TEXT, current_setting),
     stable(3294, "current_setting", &[TEXT, BOOL], TEXT, current_setting),
     volatile(2078, "set_config", &[TEXT, TEXT, BOOL], TEXT, set_config).lax(),

@@ -5,7 +5,7 @@ use types::oid::{ANY, INT8};
 use types::{Array, Datum};
 
 use super::entry::{mismatch, stable};
-use super::{EvalContext, Function, function_by_oid, wants_types};
+use super::{EvalContext, Function, function_by_oid};
 
 /// The table; the binder alone calls what is in it.
 pub(super) static FUNCTIONS: &[Function] =
@@ -22,7 +22,7 @@ fn spread(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         _ => return Ok(Datum::Null),
     };
     let mut all = Vec::with_capacity(1 + fixed.len() + values.len());
-    if wants_types(function) {
+    if function.wants_types {
         let mut oids = types.values[..fixed.len().min(types.values.len())].to_vec();
         oids.resize(fixed.len() + values.len(), Datum::Oid(element.0));
         let dims = if oids.is_empty() { Vec::new() } else { vec![(oids.len() as i32, 1)] };

@@ -27,10 +27,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(3513, "enum_ge", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_ge())),
     immutable(3524, "enum_smaller", &[ANYENUM, ANYENUM], ANYENUM, |_, a| Ok(pick(a, true))),
     immutable(3525, "enum_larger", &[ANYENUM, ANYENUM], ANYENUM, |_, a| Ok(pick(a, false))),
-    stable(3528, "enum_first", &[ANYENUM], ANYENUM, |cx, a| end(cx, a, true)).lax(),
-    stable(3529, "enum_last", &[ANYENUM], ANYENUM, |cx, a| end(cx, a, false)).lax(),
-    stable(3530, "enum_range", &[ANYENUM, ANYENUM], ANYARRAY, range).lax(),
-    stable(3531, "enum_range", &[ANYENUM], ANYARRAY, range).lax(),
+    stable(3528, "enum_first", &[ANYENUM], ANYENUM, |cx, a| end(cx, a, true)).lax().told_types(),
+    stable(3529, "enum_last", &[ANYENUM], ANYENUM, |cx, a| end(cx, a, false)).lax().told_types(),
+    stable(3530, "enum_range", &[ANYENUM, ANYENUM], ANYARRAY, range).lax().told_types(),
+    stable(3531, "enum_range", &[ANYENUM], ANYARRAY, range).lax().told_types(),
 ];
 
 /// The function that tests each element of an array: depth, array, and the test, which is about the value held at that depth. It is

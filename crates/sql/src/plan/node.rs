@@ -141,7 +141,25 @@ impl Node {
             Node::Project(n) => n.input.goes_backward(),
             Node::Limit(n) => n.input.goes_backward(),
             Node::Union(n) => n.all && n.branches.iter().all(|branch| branch.plan.root.goes_backward()),
-            _ => false,
+            Node::OneRow
+            | Node::Cte(_)
+            | Node::WorkTable(_)
+            | Node::Recursion(_)
+            | Node::Sample(_)
+            | Node::NestedLoop(_)
+            | Node::HashJoin(_)
+            | Node::MergeJoin(_)
+            | Node::Aggregate(_)
+            | Node::Window(_)
+            | Node::WindowFrames(_)
+            | Node::Distinct(_)
+            | Node::SetOp(_)
+            | Node::LockRows(_)
+            | Node::Current(_)
+            | Node::Insert(_)
+            | Node::Update(_)
+            | Node::Delete(_)
+            | Node::Merge(_) => false,
         }
     }
 
@@ -150,7 +168,36 @@ impl Node {
         match self {
             Node::Scan(scan) if scan.keys.is_none() => scan.reader.columns_at(output),
             Node::Sort(sort) => sort.scan()?.0.reader.columns_at(output),
-            _ => None,
+            Node::Scan(_)
+            | Node::OneRow
+            | Node::System(_)
+            | Node::Function(_)
+            | Node::Values(_)
+            | Node::Subquery(_)
+            | Node::Cte(_)
+            | Node::WorkTable(_)
+            | Node::Recursion(_)
+            | Node::Filter(_)
+            | Node::Sample(_)
+            | Node::Project(_)
+            | Node::NestedLoop(_)
+            | Node::HashJoin(_)
+            | Node::MergeJoin(_)
+            | Node::Materialize(_)
+            | Node::Aggregate(_)
+            | Node::Window(_)
+            | Node::WindowFrames(_)
+            | Node::Distinct(_)
+            | Node::Limit(_)
+            | Node::Union(_)
+            | Node::SetOp(_)
+            | Node::LockRows(_)
+            | Node::Metered(_)
+            | Node::Current(_)
+            | Node::Insert(_)
+            | Node::Update(_)
+            | Node::Delete(_)
+            | Node::Merge(_) => None,
         }
     }
 
@@ -161,7 +208,33 @@ impl Node {
             Node::Filter(n) => n.input.passes_rows(),
             Node::Project(n) => n.input.passes_rows(),
             Node::Limit(n) => n.input.passes_rows(),
-            _ => false,
+            Node::Metered(n) => n.input.passes_rows(),
+            Node::OneRow
+            | Node::System(_)
+            | Node::Function(_)
+            | Node::Values(_)
+            | Node::Subquery(_)
+            | Node::Cte(_)
+            | Node::WorkTable(_)
+            | Node::Recursion(_)
+            | Node::Sample(_)
+            | Node::NestedLoop(_)
+            | Node::HashJoin(_)
+            | Node::MergeJoin(_)
+            | Node::Materialize(_)
+            | Node::Sort(_)
+            | Node::Aggregate(_)
+            | Node::Window(_)
+            | Node::WindowFrames(_)
+            | Node::Distinct(_)
+            | Node::Union(_)
+            | Node::SetOp(_)
+            | Node::LockRows(_)
+            | Node::Current(_)
+            | Node::Insert(_)
+            | Node::Update(_)
+            | Node::Delete(_)
+            | Node::Merge(_) => false,
         }
     }
 }

@@ -328,7 +328,7 @@ impl<'a> Writer<'a> {
             }
             Expr::Call { function, args, ty, .. } => {
                 // The types of the arguments are handed over before them, and were not written.
-                let hidden = usize::from(crate::functions::wants_types(function)).min(args.len());
+                let hidden = usize::from(function.wants_types).min(args.len());
                 self.call(function, &args[hidden..], *ty)
             }
             // Conditions take a truth value off its domain without a word.

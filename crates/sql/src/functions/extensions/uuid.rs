@@ -95,7 +95,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(15_005, "uuid_ns_x500", &[], UUID, |_, _| Ok(Datum::Uuid(namespace(0x14)))),
     volatile(15_006, "uuid_generate_v1", &[], UUID, uuid_generate_v1),
     volatile(15_007, "uuid_generate_v1mc", &[], UUID, uuid_generate_v1mc),
-    immutable(15_008, "uuid_generate_v3", &[UUID, TEXT], UUID, |_, args| named::<md5::Md5>(args, 3)),
+    immutable(15_008, "uuid_generate_v3", &[UUID, TEXT], UUID, |_, args| named::<md5::Md5>(args, 3))
+        .named(&["namespace", "name"]),
     volatile(15_009, "uuid_generate_v4", &[], UUID, uuid_generate_v4),
-    immutable(15_010, "uuid_generate_v5", &[UUID, TEXT], UUID, |_, args| named::<sha1::Sha1>(args, 5)),
+    immutable(15_010, "uuid_generate_v5", &[UUID, TEXT], UUID, |_, args| named::<sha1::Sha1>(args, 5))
+        .named(&["namespace", "name"]),
 ];

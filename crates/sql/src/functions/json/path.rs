@@ -17,33 +17,36 @@ use super::super::{EvalContext, Function, SetFunction};
 use super::change::datum;
 use super::invalid;
 
+/// Names of the arguments of `jsonb_path_…`.
+const NAMES: &[&str] = &["target", "path", "vars", "silent"];
+
 /// Without variables and not silent. A value that is no document stands for that there are no variables.
-pub(in super::super) const DEFAULTS: &[Datum] = &[Datum::Bool(false), Datum::Bool(false)];
+const DEFAULTS: &[Datum] = &[Datum::Bool(false), Datum::Bool(false)];
 
 /// The table.
 #[rustfmt::skip]
 pub(in super::super) static FUNCTIONS: &[Function] = &[
-    immutable(4005, "jsonb_path_exists", &[JSONB, JSONPATH, JSONB, BOOL], BOOL, exists).or(DEFAULTS),
-    immutable(4009, "jsonb_path_match", &[JSONB, JSONPATH, JSONB, BOOL], BOOL, matches).or(DEFAULTS),
-    immutable(4007, "jsonb_path_query_array", &[JSONB, JSONPATH, JSONB, BOOL], JSONB, query_array).or(DEFAULTS),
-    immutable(4008, "jsonb_path_query_first", &[JSONB, JSONPATH, JSONB, BOOL], JSONB, query_first).or(DEFAULTS),
+    immutable(4005, "jsonb_path_exists", &[JSONB, JSONPATH, JSONB, BOOL], BOOL, exists).or(DEFAULTS).named(NAMES),
+    immutable(4009, "jsonb_path_match", &[JSONB, JSONPATH, JSONB, BOOL], BOOL, matches).or(DEFAULTS).named(NAMES),
+    immutable(4007, "jsonb_path_query_array", &[JSONB, JSONPATH, JSONB, BOOL], JSONB, query_array).or(DEFAULTS).named(NAMES),
+    immutable(4008, "jsonb_path_query_first", &[JSONB, JSONPATH, JSONB, BOOL], JSONB, query_first).or(DEFAULTS).named(NAMES),
     immutable(4010, "jsonb_path_exists_opr", &[JSONB, JSONPATH], BOOL, exists_silently),
     immutable(4011, "jsonb_path_match_opr", &[JSONB, JSONPATH], BOOL, matches_silently),
-    stable(1177, "jsonb_path_exists_tz", &[JSONB, JSONPATH, JSONB, BOOL], BOOL, exists_tz).or(DEFAULTS),
-    stable(2030, "jsonb_path_match_tz", &[JSONB, JSONPATH, JSONB, BOOL], BOOL, matches_tz).or(DEFAULTS),
-    stable(1180, "jsonb_path_query_array_tz", &[JSONB, JSONPATH, JSONB, BOOL], JSONB, query_array_tz).or(DEFAULTS),
-    stable(2023, "jsonb_path_query_first_tz", &[JSONB, JSONPATH, JSONB, BOOL], JSONB, query_first_tz).or(DEFAULTS),
+    stable(1177, "jsonb_path_exists_tz", &[JSONB, JSONPATH, JSONB, BOOL], BOOL, exists_tz).or(DEFAULTS).named(NAMES),
+    stable(2030, "jsonb_path_match_tz", &[JSONB, JSONPATH, JSONB, BOOL], BOOL, matches_tz).or(DEFAULTS).named(NAMES),
+    stable(1180, "jsonb_path_query_array_tz", &[JSONB, JSONPATH, JSONB, BOOL], JSONB, query_array_tz).or(DEFAULTS).named(NAMES),
+    stable(2023, "jsonb_path_query_first_tz", &[JSONB, JSONPATH, JSONB, BOOL], JSONB, query_first_tz).or(DEFAULTS).named(NAMES),
 ];
 
 /// Those that return sets.
 #[rustfmt::skip]
 pub(in super::super) static SET_FUNCTIONS: &[SetFunction] = &[
-    set(4006, "jsonb_path_query", &[JSONB, JSONPATH, JSONB, BOOL], &[("", JSONB)], query),
-    set(9576, "jsonb_path_query", &[JSONB, JSONPATH], &[("", JSONB)], query),
-    set(9577, "jsonb_path_query", &[JSONB, JSONPATH, JSONB], &[("", JSONB)], query),
-    set(1179, "jsonb_path_query_tz", &[JSONB, JSONPATH, JSONB, BOOL], &[("", JSONB)], query_tz),
+    set(4006, "jsonb_path_query", &[JSONB, JSONPATH, JSONB, BOOL], &[("", JSONB)], query).named(NAMES).or(DEFAULTS),
+    set(9576, "jsonb_path_query", &[JSONB, JSONPATH], &[("", JSONB)], query).named(NAMES),
+    set(9577, "jsonb_path_query", &[JSONB, JSONPATH, JSONB], &[("", JSONB)], query).named(NAMES),
+    set(1179, "jsonb_path_query_tz", &[JSONB, JSONPATH, JSONB, BOOL], &[("", JSONB)], query_tz).named(NAMES).or(DEFAULTS),
     set(9597, "jsonb_path_query_tz", &[JSONB, JSONPATH, JSONB], &[("", JSONB)], query_tz),
-    set(9578, "jsonb_path_query_tz", &[JSONB, JSONPATH], &[("", JSONB)], query_tz),
+    set(9578, "jsonb_path_query_tz", &[JSONB, JSONPATH], &[("", JSONB)], query_tz).named(NAMES),
 ];
 
 /// A call's arguments.

@@ -407,7 +407,7 @@ fn similar_to_escape(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 const fn rows(oid: u32, name: &'static str, args: &'static [Oid], column: Oid, eval: SetFn) -> SetFunction {
     let columns: &'static [(&'static str, Oid)] = if column.0 == TEXT.0 { &[("", TEXT)] } else { &[("", TEXT_ARRAY)] };
-    SetFunction { oid, name, args, variadic: false, columns, strict: true, eval }
+    super::super::entry::set(oid, name, args, columns, eval)
 }
 
 /// The functions that make rows, by OID.

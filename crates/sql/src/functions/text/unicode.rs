@@ -12,7 +12,7 @@ use super::super::{EvalContext, Function};
 /// The table.
 #[rustfmt::skip]
 pub(in super::super) static FUNCTIONS: &[Function] = &[
-    immutable(1268, "parse_ident", &[TEXT, BOOL], TEXT_ARRAY, parse_ident).or(&[Datum::Bool(true)]),
+    immutable(1268, "parse_ident", &[TEXT, BOOL], TEXT_ARRAY, parse_ident).or(&[Datum::Bool(true)]).named(&["str", "strict"]),
     immutable(6198, "unistr", &[TEXT], TEXT, unistr),
     immutable(4350, "normalize", &[TEXT, TEXT], TEXT, normalize),
     immutable(9550, "normalize", &[TEXT], TEXT, normalize),

@@ -10,9 +10,7 @@ use types::{Datum, type_info};
 use super::names;
 use crate::bind::{self, collation, shown_type};
 use crate::functions::entry::{mismatch, oid_of, text_of};
-use crate::functions::{
-    self, EvalContext, all_aggregates, all_set_functions, argument_names_of, extensions, function_by_oid,
-};
+use crate::functions::{self, EvalContext, all_aggregates, all_set_functions, extensions, function_by_oid};
 use crate::ir::system_relation;
 use crate::system;
 use crate::system::operator_classes;
@@ -313,9 +311,8 @@ pub(super) fn function_arguments(_: &dyn EvalContext, args: &[Datum]) -> Result<
     let Some((types, variadic, ..)) = signature(oid) else { return Ok(Datum::Null) };
     let mut names: Vec<String> = types.iter().map(|&t| types::format_type(t, -1)).collect();
     // Of functions that are built in, defaults would have to be shown beside them.
-    if extensions::function_by_oid(oid.0).is_some() {
-        let said = argument_names_of(oid.0);
-        names.iter_mut().zip(said).for_each(|(shown, name)| *shown = format!("{name} {shown}"));
+    if let Some((_, function)) = extensions::function_by_oid(oid.0) {
+        names.iter_mut().zip(function.names).for_each(|(shown, name)| *shown = format!("{name} {shown}"));
     }
     if variadic && let Some(last) = names.last_mut() {
         last.insert_str(0, "VARIADIC ");
