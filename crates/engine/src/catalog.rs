@@ -3,9 +3,11 @@
 //! Changes are a list of objects put or dropped. The transaction's own catalog is the newest committed one with the list
 //! applied; at commit the list is applied to what is then the newest and takes its place in the log's critical section.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState, work};
+use engine_api::Txn as _;
 use engine_api::{
     AclItem, Catalog, CatalogObject, DatabaseDesc, IndexDesc, Membership, MemoryKind, Privileges, PrivilegesDesc,
     RoleDesc, SchemaDesc, SequenceDesc, Step, TableDesc, TableLockMode, Wait, WaitPolicy, oids,
@@ -65,7 +67,7 @@ pub(crate) struct Definitions {
     pub changes: Vec<Change>,
     pub made: Vec<Made>,
     /// The committed catalog that `own` was made from, and `own`.
-    cached: Option<(Arc<Catalog>, Arc<Catalog>)>,
+    cached: RefCell<Option<(Arc<Catalog>, Arc<Catalog>)>>,
     build: Option<Build>,
     /// `None` after a savepoint: what was before it must be there to go back to.
     pub last_put: Option<LastPut>,
@@ -187,22 +189,21 @@ pub(crate) fn apply(catalog: &mut Catalog, changes: &[Change]) {
 
 impl Definitions {
     /// The transaction's catalog over the newest committed one; kept for the next call.
-    pub fn catalog(&mut self, committed: Arc<Catalog>) -> Arc<Catalog> {
-        let own = self.catalog_of(Arc::clone(&committed));
-        self.cached = Some((committed, Arc::clone(&own)));
-        own
-    }
-
-    /// The transaction's catalog over the newest committed one.
-    pub fn catalog_of(&self, committed: Arc<Catalog>) -> Arc<Catalog> {
-        if let Some((base, own)) = &self.cached
+    pub fn catalog(&self, committed: Arc<Catalog>) -> Arc<Catalog> {
+        if self.changes.is_empty() {
+            return committed;
+        }
+        let mut cached = self.cached.borrow_mut();
+        if let Some((base, own)) = &*cached
             && Arc::ptr_eq(base, &committed)
         {
             return Arc::clone(own);
         }
         let mut own = Catalog::clone(&committed);
         apply(&mut own, &self.changes);
-        Arc::new(own)
+        let own = Arc::new(own);
+        *cached = Some((committed, Arc::clone(&own)));
+        own
     }
 
     /// What the transaction keeps between the phases of its commit.
@@ -216,7 +217,7 @@ impl Definitions {
 
     fn change(&mut self, oid: Oid, object: Option<Arc<CatalogObject>>) {
         let change = [(oid, object)];
-        if let Some((_, own)) = &mut self.cached {
+        if let Some((_, own)) = self.cached.get_mut() {
             // Whoever has it keeps it as it was.
             apply(Arc::make_mut(own), &change);
         }
@@ -227,7 +228,7 @@ impl Definitions {
     pub fn undo_to(&mut self, inner: &Inner, changes: usize, made: usize) {
         self.build = None;
         self.filling = None;
-        self.cached = None;
+        *self.cached.get_mut() = None;
         self.last_put = None;
         self.changes.truncate(changes);
         while self.made.len() > made {
@@ -294,7 +295,7 @@ impl Transaction {
         if self.definitions.build.is_some() {
             return self.go_on_building();
         }
-        let catalog = self.own_catalog();
+        let catalog = self.catalog();
         if catalog.get(object.oid()).is_none() {
             // Never a wait.
             let _none = self.ask_memory(Purpose::Shrink, 0)?;
@@ -357,7 +358,7 @@ impl Transaction {
 
     /// Another object with the name may have been committed while this transaction waited for it.
     fn check_name(&mut self, object: &CatalogObject) -> Result<()> {
-        let catalog = self.own_catalog();
+        let catalog = self.catalog();
         let holder = catalog.holder_of(object.namespace(), object.name());
         if holder.is_none_or(|holder| holder.oid() == object.oid()) {
             return Ok(());
@@ -395,7 +396,7 @@ impl Transaction {
             }
             None => {
                 // New, truncated or rewritten: its indexes, if any, start empty and fill with the rows.
-                let catalog = self.own_catalog();
+                let catalog = self.catalog();
                 let compiler = inner.compiler.as_deref();
                 let indexes = catalog.indexes(table.oid).filter(|desc| !desc.unready);
                 let indexes = indexes
@@ -410,7 +411,7 @@ impl Transaction {
     }
 
     fn put_index(&mut self, index: &IndexDesc) -> Result<Step<()>> {
-        let catalog = self.own_catalog();
+        let catalog = self.catalog();
         let table = catalog
             .table(index.table)
             .ok_or_else(|| Error::internal(format!("index \"{}\" of no table", index.name)))?;
@@ -477,7 +478,7 @@ impl Transaction {
             CannotEnter::Refused(error) => return *error,
             CannotEnter::Duplicate(layout, tuple) => (layout, tuple),
         };
-        let catalog = self.own_catalog();
+        let catalog = self.catalog();
         let Some(table) = catalog.table(desc.table) else { return Error::internal("the table went away") };
         Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{}\"", desc.name))
             .detail(format!("Key {} is duplicated.", shape.key_text(table, index, layout, &tuple)))
@@ -490,7 +491,7 @@ impl Transaction {
     pub(crate) fn drop_definition(&mut self, oid: Oid) -> Result<()> {
         self.start_writing()?;
         // So that the change is made to what is kept, instead of all changes again at the next look.
-        drop(self.own_catalog());
+        drop(self.catalog());
         record::drop_object(&mut self.redo, oid);
         self.definitions.change(oid, None);
         Ok(())
@@ -498,7 +499,7 @@ impl Transaction {
 
     /// See [`engine_api::Txn::truncate`].
     pub(crate) fn truncate_table(&mut self, table: Oid) -> Result<()> {
-        let catalog = self.own_catalog();
+        let catalog = self.catalog();
         let mut desc =
             catalog.table(table).cloned().ok_or_else(|| Error::internal(format!("no table {table} to truncate")))?;
         desc.storage += 1;

@@ -16,6 +16,7 @@
 use std::sync::Arc;
 
 use base::{Error, LayoutId, Oid, Result, RowId, Timestamp, TxnId, work};
+use engine_api::Txn as _;
 use engine_api::{Step, Wait};
 use mvcc::index::OrderedIndex as _;
 use mvcc::{Grace, Newest, pin};
@@ -177,7 +178,7 @@ impl Transaction {
     }
 
     fn begin_filling(&mut self, oid: Oid) -> Result<Filling> {
-        let catalog = self.own_catalog();
+        let catalog = self.catalog();
         let gone = || Error::internal(format!("the index {oid} to be filled is not there"));
         let table = catalog.index(oid).and_then(|index| catalog.table(index.table)).ok_or_else(gone)?;
         let store = self.shard.0.storage(table)?;

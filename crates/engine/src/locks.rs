@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, RowId, SqlState, Timestamp};
+use engine_api::Txn as _;
 use engine_api::{
     Isolation, RowBatch, RowLockMode, RowLockOutcome, Step, TableLockMode, TableRef, Wait, WaitCell, WaitPolicy,
 };
@@ -129,7 +130,7 @@ impl Transaction {
             (LockResult::Wait, Some(wait)) => Ok(Step::Wait(wait)),
             (LockResult::Deadlock(cycle), _) => Err(deadlock(&cycle)),
             (LockResult::Wait | LockResult::WouldBlock | LockResult::Gone, _) => {
-                let catalog = self.own_catalog();
+                let catalog = self.catalog();
                 let name = catalog.get(table).map_or_else(|| table.to_string(), |o| o.name().to_string());
                 Err(Error::new(SqlState::LOCK_NOT_AVAILABLE, format!("could not obtain lock on relation \"{name}\"")))
             }

@@ -166,7 +166,7 @@ fn operations(inner: &Inner, core: &mvcc::Transaction, definitions: &Definitions
             None => record::drop_object(out, *oid),
         }
     }
-    let own = (!definitions.changes.is_empty()).then(|| definitions.catalog_of(inner.catalog.get()));
+    let own = (!definitions.changes.is_empty()).then(|| definitions.catalog(inner.catalog.get()));
     let goes = |storage: StorageId| {
         own.as_ref().is_some_and(|own| own.table(storage.table).is_none_or(|table| storage_id(table) != storage))
     };
@@ -206,7 +206,7 @@ pub(crate) fn uncarried(mut bytes: &[u8]) -> Option<Vec<(TxnId, &[u8])>> {
 
 /// What is temporary goes with its session.
 fn check_no_temporary(txn: &mut Transaction) -> Result<()> {
-    let catalogs = [txn.shard.0.catalog.get(), txn.own_catalog()];
+    let catalogs = [txn.shard.0.catalog.get(), txn.catalog()];
     let is_temporary = |catalog: &Catalog, oid: Oid| {
         let Some(object) = catalog.get(oid) else { return false };
         let schema = match &**object {

@@ -140,11 +140,6 @@ impl Transaction {
         Ok(())
     }
 
-    pub fn own_catalog(&mut self) -> Arc<Catalog> {
-        let committed = self.shard.catalog();
-        if self.definitions.changes.is_empty() { committed } else { self.definitions.catalog(committed) }
-    }
-
     /// Gives up the wait that the last call returned.
     pub fn cancel_waiting(&mut self) {
         if let Some(core) = &mut self.core {
@@ -206,8 +201,7 @@ impl Txn for Transaction {
     }
 
     fn catalog(&self) -> Arc<Catalog> {
-        let committed = self.shard.catalog();
-        if self.definitions.changes.is_empty() { committed } else { self.definitions.catalog_of(committed) }
+        self.definitions.catalog(self.shard.catalog())
     }
 
     fn has_definitions(&self) -> bool {
@@ -254,7 +248,7 @@ impl Txn for Transaction {
     }
 
     fn open_table(&mut self, table: Oid) -> Result<TableRef> {
-        let catalog = self.own_catalog();
+        let catalog = self.catalog();
         let desc = catalog.table(table).cloned().ok_or_else(|| Error::internal(format!("no table {table}")))?;
         let store = self.shard.0.storage(&desc)?;
         Ok(TableRef(Arc::new(TableHandle::open(desc, store))))

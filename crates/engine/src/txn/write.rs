@@ -103,7 +103,7 @@ impl Transaction {
         if opened.is_current() && self.definitions.changes.is_empty() {
             return Ok((layout, Cow::Borrowed(opened)));
         }
-        let own = self.own_catalog();
+        let own = self.catalog();
         let desc = own.table(opened.desc.oid).filter(|desc| storage_id(desc) == opened.store.id);
         match desc {
             Some(_) if opened.is_current() => Ok((layout, Cow::Borrowed(opened))),
@@ -446,7 +446,7 @@ impl Transaction {
                 let ts = self.note_row(handle, other);
                 commit::check_reads(self, handle, layout, tuple)?;
                 self.note_read_row(handle, other, ts);
-                let catalog = self.own_catalog();
+                let catalog = self.catalog();
                 Err(unique::violation(&catalog, handle, index, layout, tuple))
             }
             Entered::Undecided { holder, row: other } => {

@@ -389,7 +389,7 @@ fn grant_on_column(
     above: &[AclItem],
     list: &mut PrivilegesDesc,
 ) -> Result<bool> {
-    let catalog = cx.session.transaction_catalog();
+    let catalog = cx.session.catalog();
     let place = GrantTarget {
         object,
         owner: owner_of(&catalog, object).unwrap_or(Oid::INVALID),

@@ -49,7 +49,7 @@ pub(crate) trait Session {
     fn transaction(&mut self) -> &mut dyn Txn;
 
     /// The catalog as the open transaction sees it.
-    fn transaction_catalog(&self) -> Arc<Catalog>;
+    fn catalog(&self) -> Arc<Catalog>;
 
     /// The engine.
     fn engine(&self) -> &dyn Engine;
@@ -285,7 +285,7 @@ impl dyn Session + '_ {
 
     /// The text of a stored expression with the names of today.
     pub fn text_of_expression(&mut self, expression: &Expression, table: Option<&TableDesc>) -> String {
-        stored::text(expression, &self.transaction_catalog(), table).into_owned()
+        stored::text(expression, &self.catalog(), table).into_owned()
     }
 
     /// A column's default as it is shown: with the type that it has today.

@@ -257,7 +257,7 @@ impl<'a> StatementContext<'a> {
         StatementContext { environment, output, catalog: OnceCell::new() }
     }
 
-    fn definitions(&self) -> &Arc<Catalog> {
+    fn catalog_ref(&self) -> &Arc<Catalog> {
         self.catalog.get_or_init(|| self.environment.engine.catalog())
     }
 
@@ -268,12 +268,12 @@ impl<'a> StatementContext<'a> {
     }
 
     fn sequence_name(&self, sequence: Oid) -> String {
-        self.definitions().get(sequence).map_or_else(|| sequence.to_string(), |o| o.name().to_string())
+        self.catalog_ref().get(sequence).map_or_else(|| sequence.to_string(), |o| o.name().to_string())
     }
 
     /// The definition of a sequence, as the statement sees it.
     fn sequence(&self, sequence: Oid) -> Result<&SequenceDesc> {
-        self.definitions().sequence(sequence).ok_or_else(|| functions::no_sequence(self.definitions(), sequence))
+        self.catalog_ref().sequence(sequence).ok_or_else(|| functions::no_sequence(self.catalog_ref(), sequence))
     }
 
     /// Refuses the use of a sequence to a role that has none of `enough`. What was found is kept for the session: a default
@@ -291,7 +291,7 @@ impl<'a> StatementContext<'a> {
         {
             return Ok(());
         }
-        let catalog = self.definitions();
+        let catalog = self.catalog_ref();
         let Some(object) = catalog.get(sequence) else { return Ok(()) };
         let who = identity.who();
         let held = privileges::held(catalog, who, object);
@@ -421,12 +421,12 @@ impl EvalContext for StatementContext<'_> {
         if !Settings::is_secret(name) {
             return Ok(self.environment.settings.borrow().show(name));
         }
-        self.environment.shown(name, self.definitions())
+        self.environment.shown(name, self.catalog_ref())
     }
 
     fn setting_values(&self) -> Vec<crate::functions::SettingValue> {
         let mut values = self.environment.settings.borrow().values();
-        if !self.environment.sees_secrets(self.definitions()) {
+        if !self.environment.sees_secrets(self.catalog_ref()) {
             values.retain(|value| !Settings::is_secret(value.name));
         }
         values
@@ -437,7 +437,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)> {
-        self.environment.all_shown(self.definitions())
+        self.environment.all_shown(self.catalog_ref())
     }
 
     fn prepared_statements(&self) -> Vec<PreparedStatement> {
@@ -483,7 +483,7 @@ impl EvalContext for StatementContext<'_> {
             );
         }
         if let Some(setting) = Setting::of(name) {
-            return self.environment.change_identity(self.definitions(), setting, value, local);
+            return self.environment.change_identity(self.catalog_ref(), setting, value, local);
         }
         let mut settings = self.environment.settings.borrow_mut();
         let level = settings.depth;
@@ -498,7 +498,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(self.definitions())
+        Arc::clone(self.catalog_ref())
     }
 
     fn notice(&self, notice: Notice) {

@@ -144,7 +144,7 @@ impl Session {
     }
 
     /// The transaction's catalog if it has definitions of its own.
-    pub(super) fn own_catalog(&self) -> Option<Arc<Catalog>> {
+    pub(super) fn changed_catalog(&self) -> Option<Arc<Catalog>> {
         self.has_own_ddl().then(|| self.catalog())
     }
 
@@ -159,7 +159,7 @@ impl Session {
         if query.plan.fills {
             return self.drive_change(execution, query, out).await;
         }
-        let own = self.own_catalog();
+        let own = self.changed_catalog();
         loop {
             let progress = self.step(own.as_ref(), |cx, eval| {
                 let columns = &query.columns;
@@ -186,7 +186,7 @@ impl Session {
             Gathered { values: Vec::new(), held: Held::default(), budget: &Arc::clone(&self.shared.memory) };
         let changed = self.drive_into(execution, &mut gathered).await?;
         let columns = &query.columns;
-        let own = self.own_catalog();
+        let own = self.changed_catalog();
         for rows in gathered.values.chunks(columns.len().max(1) * ROWS_AT_ONCE) {
             let eval = match &own {
                 Some(catalog) => StatementContext::new(&self.environment, Arc::clone(catalog)),
@@ -219,7 +219,7 @@ impl Session {
         columns: &[ResultColumn],
         out: &mut dyn Output,
     ) -> Result<()> {
-        let eval = match self.own_catalog() {
+        let eval = match self.changed_catalog() {
             Some(catalog) => StatementContext::new(&self.environment, catalog),
             None => StatementContext::of_committed(&self.environment),
         };
@@ -235,7 +235,7 @@ impl Session {
         sink: &mut dyn RowSink,
         max_rows: u64,
     ) -> Result<Progress> {
-        let own = self.own_catalog();
+        let own = self.changed_catalog();
         loop {
             match self.step(own.as_ref(), |cx, _| execution.run(cx, sink, max_rows))? {
                 Progress::Wait(wait) => self.wait_for_lock(wait).await?,
@@ -254,7 +254,7 @@ impl Session {
         if !named(columns) {
             return self.advance(execution, sink, 0).await;
         }
-        let own = self.own_catalog();
+        let own = self.changed_catalog();
         loop {
             let step = self
                 .step(own.as_ref(), |cx, eval| execution.run(cx, &mut Texts { sink: &mut *sink, columns, eval }, 0));

@@ -144,8 +144,8 @@ impl ddl::Session for Session {
         Session::transaction(self)
     }
 
-    fn transaction_catalog(&self) -> Arc<Catalog> {
-        self.catalog()
+    fn catalog(&self) -> Arc<Catalog> {
+        Session::catalog(self)
     }
 
     fn engine(&self) -> &dyn Engine {

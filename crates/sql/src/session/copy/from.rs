@@ -225,7 +225,7 @@ impl Loader {
 
     /// Loads every complete row of `data` from [`Loader::at`] on (and, if it is the `last`, a last line without a newline).
     async fn load(&mut self, session: &mut Session, data: &[u8], last: bool) -> Result<()> {
-        let own = session.own_catalog();
+        let own = session.changed_catalog();
         while let Some(wait) = session.step(own.as_ref(), |cx, eval| self.run(cx, eval.environment, data, last))? {
             let waited = session.wait_for_lock(wait).await;
             waited.map_err(|e| if self.state == CopyState::Reading { e } else { self.in_stored_row(e, data) })?;
