@@ -113,12 +113,12 @@ impl Session {
             (settings.default_isolation(), settings.default_read_only(), settings.has_usual_modes())
         };
         let isolation = modes.isolation.unwrap_or(isolation);
-        self.read_only = modes.read_only.unwrap_or(read_only);
+        let read_only = modes.read_only.unwrap_or(read_only);
         self.has_queried = false;
-        self.environment.read_only.set(self.read_only);
+        self.environment.read_only.set(read_only);
         self.environment.transaction_start.set(self.environment.statement_start.get());
         self.environment.listed.activity.in_transaction(self.environment.statement_start.get());
-        self.txn = Some(self.begin(isolation, self.read_only));
+        self.txn = Some(self.begin(isolation, read_only));
         if !is_usual || modes.are_unusual() {
             self.show_modes(&modes);
         }
@@ -241,7 +241,6 @@ impl Session {
             self.environment.settings.borrow_mut().depth = 0;
         }
         self.retain_portals(Portal::is_held);
-        self.read_only = false;
         self.has_queried = false;
         self.has_deferrable = false;
         self.environment.read_only.set(false);
@@ -405,8 +404,8 @@ impl Session {
             }
             isolation = level;
         }
-        let read_only = modes.read_only.unwrap_or(self.read_only);
-        if self.read_only && !read_only {
+        let read_only = modes.read_only.unwrap_or(self.is_read_only());
+        if self.is_read_only() && !read_only {
             if self.savepoints.last().is_some_and(|savepoint| savepoint.read_only) {
                 return Err(too_late("cannot set transaction read-write mode inside a read-only transaction"));
             }
@@ -426,7 +425,6 @@ impl Session {
             // What was said to the engine at the beginning is said anew.
             self.txn = Some(self.begin(isolation, read_only));
         }
-        self.read_only = read_only;
         self.environment.read_only.set(read_only);
         self.show_modes(&modes);
         Ok(())
@@ -456,7 +454,7 @@ impl Session {
             None => settings.show("default_transaction_deferrable").unwrap_or_default(),
         };
         self.has_deferrable = true;
-        let read_only = word(self.read_only);
+        let read_only = word(self.is_read_only());
         let shown = [
             ("transaction_isolation", level),
             ("transaction_read_only", read_only),
@@ -511,7 +509,7 @@ impl Session {
         Modes {
             isolation: Some(self.txn.as_ref().map_or_else(|| isolation_of(&level), |txn| txn.isolation())),
             uncommitted: level == "read uncommitted",
-            read_only: Some(self.read_only),
+            read_only: Some(self.is_read_only()),
             deferrable: Some(is_on("transaction_deferrable")),
         }
     }
@@ -551,7 +549,7 @@ impl Session {
             name: name.to_string(),
             point,
             said,
-            read_only: self.read_only,
+            read_only: self.is_read_only(),
             advisory,
         });
         Ok(())
@@ -601,8 +599,7 @@ impl Session {
 
     /// The end of a part between savepoints ends what it said of read-only.
     fn restore_read_only(&mut self, read_only: bool) {
-        if self.read_only != read_only {
-            self.read_only = read_only;
+        if self.environment.read_only.get() != read_only {
             self.environment.read_only.set(read_only);
             self.show_modes(&Modes::default());
         }

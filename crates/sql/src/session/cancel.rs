@@ -62,7 +62,13 @@ impl StatementStop {
         StatementStop { cancel, deadline: AtomicU64::new(0), host }
     }
 
-    /// When `statement_timeout` strikes.
+    /// When `statement_timeout` strikes, in monotonic nanoseconds; 0 = never.
+    #[inline]
+    pub fn deadline(&self) -> u64 {
+        self.deadline.load(Ordering::Relaxed)
+    }
+
+    /// Says when `statement_timeout` strikes.
     pub fn set_deadline(&self, nanos: u64) {
         self.deadline.store(nanos, Ordering::Relaxed);
     }

@@ -134,9 +134,9 @@ impl Session {
         let mut cx = ExecCx {
             txn: &mut **self.txn.as_mut().expect("a running query has a transaction"),
             eval: &eval,
-            cancel: self.cancel.flag(),
+            cancel: self.environment.cancel.flag(),
             now: &|| host.monotonic_nanos(),
-            deadline: self.deadline.get(),
+            deadline: self.environment.stop.deadline(),
             memory: &self.shared.memory,
             deferrals: Some(&self.environment.deferred),
         };

@@ -404,7 +404,7 @@ impl Session {
 
     /// Sync: ends the implicit transaction of the pipeline.
     pub async fn sync(&mut self, out: &mut dyn Output) -> Result<()> {
-        let in_time = match self.deadline.get() {
+        let in_time = match self.environment.stop.deadline() {
             0 => Ok(()),
             _ => self.continue_timer(),
         };

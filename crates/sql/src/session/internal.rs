@@ -93,7 +93,7 @@ impl Session {
 
     /// Whether the transaction is read-only.
     pub(crate) fn is_read_only(&self) -> bool {
-        self.read_only
+        self.environment.read_only.get()
     }
 
     /// Evaluates the argument of EXECUTE for parameter `number` of type `ty`.

@@ -229,14 +229,12 @@ struct NamedSavepoint {
 pub struct Session {
     shared: Arc<Shared>,
     environment: Environment,
-    cancel: Arc<CancelToken>,
     txn: Option<Box<dyn Txn>>,
     /// The message that is being run, if it has several statements.
     message: Option<Arc<str>>,
     /// The last transaction, committed: the next one begins in its place.
     ended: Option<Box<dyn Txn>>,
     block: Block,
-    read_only: bool,
     /// Whether there may be temporary relations, and whether commits change some.
     temporary: Cell<(bool, bool)>,
     /// The transaction has run a query: its characteristics are fixed.
@@ -259,8 +257,6 @@ pub struct Session {
     /// Portals that an error has ended, until its block is over: their names, and whether they return rows.
     ended_portals: Vec<(String, bool)>,
     binding: Option<Binding>,
-    /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
-    deadline: Cell<u64>,
     /// Where the last statements other than queries were counted, by the role that ran them.
     utility_figures: RefCell<Vec<(Oid, Arc<crate::monitor::statements::Figures>)>>,
     /// Names of the snapshots that the transaction has exported.
@@ -426,17 +422,15 @@ impl Session {
                 advisory: Advisory::default(),
                 transaction_start: Cell::new(now),
                 statement_start: Cell::new(now),
-                cancel: Arc::clone(&cancel),
+                cancel,
                 stopped_by: Arc::clone(&stop) as Arc<dyn base::work::Stop>,
                 stop,
             },
             shared: Arc::clone(shared),
-            cancel,
             txn: None,
             message: None,
             ended: None,
             block: Block::None,
-            read_only: false,
             temporary: Cell::new((false, false)),
             has_queried: false,
             has_deferrable: false,
@@ -450,7 +444,6 @@ impl Session {
             portals: Portals::default(),
             ended_portals: Vec::new(),
             binding: None,
-            deadline: Cell::new(0),
             utility_figures: RefCell::default(),
             exported: Vec::new(),
             retyped: Vec::new(),
@@ -464,7 +457,7 @@ impl Session {
 
     /// What cancels a running statement of this session.
     pub fn cancel_token(&self) -> Arc<CancelToken> {
-        Arc::clone(&self.cancel)
+        Arc::clone(&self.environment.cancel)
     }
 
     /// Settings announced at start-up.

@@ -211,7 +211,7 @@ impl Session {
             if let Some(error) = &query.refused {
                 return Err(error.clone());
             }
-            if query.writes && self.read_only && !self.writes_temporary_only(query) {
+            if query.writes && self.is_read_only() && !self.writes_temporary_only(query) {
                 let what = match query.verb {
                     Verb::Select => query.lock_words.unwrap_or("SELECT"),
                     verb => verb.word(),
@@ -231,7 +231,7 @@ impl Session {
             }
             statement = self.rebound(&statement)?;
         }
-        if self.read_only && self.awaits_safe_snapshot() {
+        if self.is_read_only() && self.awaits_safe_snapshot() {
             Box::pin(self.await_safe_snapshot()).await?;
         }
         self.txn.as_mut().expect("ensured above").begin_command();

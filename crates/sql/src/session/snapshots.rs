@@ -64,7 +64,7 @@ impl Session {
                 view: txn.keep_view(),
                 database: self.environment.identity.borrow().database_oid,
                 isolation: txn.isolation(),
-                read_only: self.read_only,
+                read_only: self.environment.read_only.get(),
             };
             self.shared.snapshots.with(|all| all.insert(name.clone(), exported));
             self.exported.push(name);
@@ -96,7 +96,7 @@ impl Session {
         let name = args.iter().flatten().find_map(text_of).unwrap_or_default();
         let inside = !self.savepoints.is_empty();
         let has_queried = self.has_queried;
-        let read_only = self.read_only;
+        let read_only = self.is_read_only();
         let Some(txn) = &mut self.txn else { return Err(Error::internal("a block without a transaction")) };
         if has_queried || inside || txn.id().is_some() || txn.has_view() {
             return Err(too_late("SET TRANSACTION SNAPSHOT must be called before any query"));

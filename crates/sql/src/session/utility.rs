@@ -144,7 +144,7 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
         _ => {}
     }
     session.ensure_transaction()?;
-    if session.read_only {
+    if session.is_read_only() {
         return Err(read_only_error(&command_name(node)));
     }
     session.transaction().begin_command();
@@ -177,7 +177,7 @@ async fn create_index_concurrently(
 ) -> Result<String> {
     session.check_no_block("CREATE INDEX CONCURRENTLY")?;
     session.ensure_transaction()?;
-    if session.read_only {
+    if session.is_read_only() {
         return Err(read_only_error("CREATE INDEX"));
     }
     session.transaction().begin_command();
@@ -215,7 +215,7 @@ async fn drop_index_concurrently(
 ) -> Result<String> {
     session.check_no_block("DROP INDEX CONCURRENTLY")?;
     session.ensure_transaction()?;
-    if session.read_only {
+    if session.is_read_only() {
         return Err(read_only_error("DROP INDEX"));
     }
     session.transaction().begin_command();

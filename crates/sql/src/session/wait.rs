@@ -37,7 +37,7 @@ impl Session {
         if environment.sleep.replace(0) != 0 {
             environment.exports.borrow_mut().clear();
         }
-        self.cancel.clear();
+        self.environment.cancel.clear();
         environment.is_at_work();
     }
 
@@ -49,7 +49,6 @@ impl Session {
     }
 
     fn set_deadline(&self, deadline: u64) {
-        self.deadline.set(deadline);
         self.environment.stop.set_deadline(deadline);
     }
 
@@ -58,7 +57,7 @@ impl Session {
     /// # Errors
     /// 57014 if it has run out.
     pub(super) fn continue_timer(&self) -> Result<()> {
-        match self.deadline.get() {
+        match self.environment.stop.deadline() {
             0 => self.start_timer(),
             deadline if self.environment.host.monotonic_nanos() >= deadline => {
                 self.end_timer();
@@ -71,7 +70,7 @@ impl Session {
 
     /// No time runs any more.
     pub(super) fn end_timer(&self) {
-        if self.deadline.get() != 0 {
+        if self.environment.stop.deadline() != 0 {
             self.set_deadline(0);
         }
     }
@@ -84,7 +83,7 @@ impl Session {
         let asked = self.environment.sleep.take().max(0).unsigned_abs();
         let end = now().saturating_add(asked.saturating_mul(1_000));
         loop {
-            let (time, deadline) = (now(), self.deadline.get());
+            let (time, deadline) = (now(), self.environment.stop.deadline());
             if deadline != 0 && time >= deadline {
                 return Err(statement_timeout());
             }
@@ -94,7 +93,7 @@ impl Session {
             let until = if deadline == 0 { end } else { end.min(deadline) };
             let mut timer = self.environment.host.sleep((until - time).div_ceil(1_000_000).min(LONGEST_MS));
             poll_fn(|cx| {
-                if self.cancel.poll(cx.waker()) {
+                if self.environment.cancel.poll(cx.waker()) {
                     return Poll::Ready(Err(canceled()));
                 }
                 timer.as_mut().poll(cx).map(Ok)
@@ -132,7 +131,7 @@ impl Session {
             return self.check_stop();
         }
         let lock_ms = if wait.is_for_lock() { self.environment.settings.borrow().lock_timeout_ms } else { 0 };
-        let statement_ms = match self.deadline.get() {
+        let statement_ms = match self.environment.stop.deadline() {
             0 => None,
             deadline => Some(deadline.saturating_sub(self.environment.host.monotonic_nanos()).div_ceil(1_000_000)),
         };
@@ -153,7 +152,7 @@ impl Session {
             if Pin::new(&mut wait).poll(cx).is_ready() {
                 return Poll::Ready(Ok(()));
             }
-            if self.cancel.poll(cx.waker()) {
+            if self.environment.cancel.poll(cx.waker()) {
                 return Poll::Ready(Err(canceled()));
             }
             match &mut timer {
