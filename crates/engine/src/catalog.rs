@@ -13,15 +13,15 @@ use engine_api::{
     RoleDesc, SchemaDesc, SequenceDesc, Step, TableDesc, TableLockMode, Wait, WaitPolicy, oids,
 };
 
-use crate::build::{Build, CannotEnter};
-use crate::concurrent_build::Filling;
+use crate::index_build::build::{Build, CannotEnter};
+use crate::index_build::concurrent_build::Filling;
+use crate::memory::throttle::{PER_ENTRY, Purpose};
 use crate::record;
-use crate::shape::Shape;
 use crate::shard::Inner;
+use crate::storage::shape::Shape;
+use crate::storage::unique;
 use crate::storage::{IndexStore, TableStore, storage_id};
-use crate::throttle::{PER_ENTRY, Purpose};
 use crate::txn::Transaction;
-use crate::unique;
 
 /// Rows entered into a new index between two turns for other connections.
 const ROWS_PER_STEP: u64 = 4096;

@@ -15,50 +15,33 @@
 
 #![forbid(unsafe_code)]
 
-mod accounts;
 mod advisory;
-mod ahead;
-mod build;
 mod catalog;
-mod check;
 mod checkpoint;
 mod commit;
-mod compaction;
-mod concurrent_build;
-mod figures;
-mod fill;
 mod fuzz;
-mod gate;
+mod index_build;
 #[doc(hidden)]
 pub mod inspect;
-mod known;
-mod load;
 mod locks;
+mod memory;
 #[doc(hidden)]
 pub mod planted;
-mod prepared;
-mod progress;
 mod reads;
 mod record;
-mod recovery;
-mod replay;
-mod scan;
 mod sequence;
-mod shape;
 mod shard;
+mod start;
 mod storage;
-mod throttle;
 mod txn;
-mod unique;
-mod working;
 
-pub use check::{CheckError, CheckedTable, Sound, check};
+pub use checkpoint::compaction::Compaction;
 pub use checkpoint::{Checkpoint, CheckpointFigures, CheckpointWriter};
-pub use compaction::Compaction;
-pub use figures::Figures;
 pub use fuzz::fuzz_operations;
+pub use memory::figures::Figures;
+pub use memory::working::Process;
 pub use mvcc::allocate_by;
-pub use progress::{Progress, Stage};
-pub use recovery::OpenTimes;
 pub use shard::{Shard, ShardOptions};
-pub use working::Process;
+pub use start::check::{CheckError, CheckedTable, Sound, check};
+pub use start::progress::{Progress, Stage};
+pub use start::recovery::OpenTimes;

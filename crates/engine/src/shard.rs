@@ -18,17 +18,17 @@ use rustc_hash::FxHashMap;
 
 use crate::advisory;
 use crate::checkpoint::Images;
+use crate::commit::gate::Gates;
+use crate::commit::prepared::{self, Prepared};
 use crate::commit::{Active, Serial};
-use crate::gate::Gates;
-use crate::prepared::{self, Prepared};
-use crate::progress::Progress;
+use crate::memory::throttle::Throttle;
 use crate::record::StorageId;
-use crate::recovery::{self, OpenTimes};
 use crate::sequence::Sequences;
+use crate::start::progress::Progress;
+use crate::start::recovery::{self, OpenTimes};
+use crate::storage::unique::Stripes;
 use crate::storage::{TableStore, storage_id};
-use crate::throttle::Throttle;
 use crate::txn::{LongRecords, Transaction};
-use crate::unique::Stripes;
 
 /// How a shard is opened.
 #[derive(Clone)]

@@ -11,7 +11,9 @@
 //!
 //! A transaction that wrote nothing does none of this but, at SERIALIZABLE, the look whether its snapshot is a place in the order.
 
+pub(crate) mod gate;
 mod order;
+pub(crate) mod prepared;
 mod publish;
 mod reserve;
 mod stamp;

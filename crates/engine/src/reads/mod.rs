@@ -20,6 +20,7 @@
 
 mod look;
 mod rows;
+pub(crate) mod scan;
 mod written;
 
 use std::ops::Bound;
@@ -66,7 +67,7 @@ impl Span {
 
     /// A range of an index.
     pub fn keys(index: &Arc<IndexStore>, range: &KeyRange) -> Span {
-        let own = |bound: &Bound<Vec<u8>>| crate::scan::bytes(bound).map(Key::from_slice);
+        let own = |bound: &Bound<Vec<u8>>| crate::reads::scan::bytes(bound).map(Key::from_slice);
         Span::Keys { index: Arc::clone(index), lower: own(&range.lower), upper: own(&range.upper) }
     }
 
@@ -295,8 +296,8 @@ impl ReadSet {
         let Scanned { index, range, reverse, last } = scanned;
         let end = || match (last, reverse) {
             (Some(last), _) => Bound::Included(Key::from_slice(last)),
-            (None, true) => crate::scan::bytes(&range.lower).map(Key::from_slice),
-            (None, false) => crate::scan::bytes(&range.upper).map(Key::from_slice),
+            (None, true) => crate::reads::scan::bytes(&range.lower).map(Key::from_slice),
+            (None, false) => crate::reads::scan::bytes(&range.upper).map(Key::from_slice),
         };
         if let Some(known) = self.known(growing) {
             let before = known.span.bytes_apart();

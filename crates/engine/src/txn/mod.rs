@@ -25,11 +25,11 @@ use parking_lot::Mutex;
 
 use crate::catalog::Definitions;
 use crate::commit::Look;
+use crate::memory::throttle::Pace;
 use crate::reads::ReadSet;
 use crate::shard::Shard;
 use crate::storage::TableHandle;
-use crate::throttle::Pace;
-use crate::{commit, prepared, scan};
+use crate::{commit, commit::prepared, reads::scan};
 
 pub(crate) use record_size::LongRecords;
 use undo::Mark;

@@ -14,9 +14,9 @@ use smallvec::SmallVec;
 
 use crate::catalog::Definitions;
 use crate::locks::concurrent;
+use crate::memory::throttle::Purpose;
+use crate::storage::unique::{self, Entered, Stripes};
 use crate::storage::{IndexStore, TableHandle, storage_id};
-use crate::throttle::Purpose;
-use crate::unique::{self, Entered, Stripes};
 use crate::{commit, record};
 
 use super::{KEPT_BYTES, Transaction};

@@ -20,9 +20,9 @@ use mvcc::pin;
 use parking_lot::Mutex;
 use redo::DriverError;
 
-use crate::load::{Parts, run};
-use crate::progress::Progress;
-use crate::shape::Shape;
+use crate::start::load::{Parts, run};
+use crate::start::progress::Progress;
+use crate::storage::shape::Shape;
 use crate::storage::{IndexStore, TableStore};
 
 /// How full leaves are made, in hundredths, if keys rise with rows, and if not.

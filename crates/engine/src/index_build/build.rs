@@ -17,8 +17,8 @@ use mvcc::index::{IndexPart, KeyTooLong, MAX_KEY_LEN, OrderedIndex as _, Unfit};
 use mvcc::{LaidOut, Memory, Newest, pin};
 use smallvec::SmallVec;
 
-use crate::fill::{self, Bucket, Ranges};
-use crate::shape::Shape;
+use crate::index_build::fill::{self, Bucket, Ranges};
+use crate::storage::shape::Shape;
 use crate::storage::{IndexStore, TableStore};
 
 /// What a row is of work: its versions are found, its keys made and put aside.

@@ -17,10 +17,10 @@ use redo::{DriverError, FileLog, FileOptions, Record, RecordKind};
 
 use crate::catalog;
 use crate::checkpoint::{ImageState, META_OBJECTS, META_PREPARED, META_STATE, table_of};
-use crate::prepared;
-use crate::progress::Progress;
+use crate::commit::prepared;
 use crate::record::{Op, StorageId};
-use crate::recovery::{live_ops, manifest};
+use crate::start::progress::Progress;
+use crate::start::recovery::{live_ops, manifest};
 use crate::storage::storage_id;
 
 /// Why a directory is not sound.

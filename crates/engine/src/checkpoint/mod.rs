@@ -14,6 +14,8 @@
 //! under the registry's lock, which they cannot leave meanwhile. Those that have written ahead are not in it either: their
 //! records stay in the log, which is kept from the oldest of them on.
 
+pub(crate) mod compaction;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +27,7 @@ use mvcc::{View, ViewToken};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::prepared;
+use crate::commit::prepared;
 use crate::record::StorageId;
 use crate::shard::{Inner, Shard};
 use crate::storage::TableStore;

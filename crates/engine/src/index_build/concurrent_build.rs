@@ -21,12 +21,12 @@ use engine_api::{Step, Wait};
 use mvcc::index::OrderedIndex as _;
 use mvcc::{Grace, Newest, pin};
 
-use crate::build::{CannotEnter, Keys, keys_of};
-use crate::shape::Shape;
+use crate::index_build::build::{CannotEnter, Keys, keys_of};
+use crate::memory::throttle::{PER_ENTRY, Purpose};
+use crate::storage::shape::Shape;
+use crate::storage::unique::{self, Entered, Stripes};
 use crate::storage::{IndexStore, TableStore};
-use crate::throttle::{PER_ENTRY, Purpose};
 use crate::txn::Transaction;
-use crate::unique::{self, Entered, Stripes};
 
 /// Rows looked at between two turns for other connections.
 const ROWS_PER_STEP: u64 = 1024;

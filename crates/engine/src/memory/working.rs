@@ -12,8 +12,8 @@
 use base::{Error, Result, SqlState};
 use engine_api::MemoryKind;
 
+use crate::memory::throttle::size;
 use crate::shard::{Inner, Shard};
-use crate::throttle::size;
 
 /// What there may be at least, however small the limit is.
 const SHARE_MIN: u64 = 8 << 20;

@@ -1,8 +1,8 @@
 //! Many threads at a start: the rows of an image, then the entries of indexes.
 //!
 //! Both are lists of parts that do not touch each other – blocks of rows, ranges of rows or of keys –, and each thread takes the
-//! next part until there is none. Blocks are read ahead of the threads, some at once ([`crate::ahead`]). How an index is cut
-//! into parts is [`crate::fill`]'s.
+//! next part until there is none. Blocks are read ahead of the threads, some at once ([`crate::start::ahead`]). How an index is cut
+//! into parts is [`crate::index_build::fill`]'s.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use mvcc::{Store, pin};
 use parking_lot::Mutex;
 use redo::DriverError;
 
-use crate::ahead::{self, Pieces};
 use crate::checkpoint::table_of;
-use crate::fill::{self, Entries};
-use crate::progress::Progress;
+use crate::index_build::fill::{self, Entries};
 use crate::record::StorageId;
-use crate::shape::Shape;
+use crate::start::ahead::{self, Pieces};
+use crate::start::progress::Progress;
+use crate::storage::shape::Shape;
 use crate::storage::{IndexStore, TableStore, storage_id};
 
 /// What an image's error means to whoever opens the shard.

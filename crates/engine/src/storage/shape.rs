@@ -14,7 +14,7 @@ use mvcc::index::{KeyTooLong, MAX_KEY_LEN};
 use types::{ColumnType, Datum, DatumRef, InputContext, OutputSettings, RowLayout, RowRef};
 
 use crate::storage::IndexStore;
-use crate::unique;
+use crate::storage::unique;
 
 /// One layout of a table, with the place of each column in it.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use mvcc::{Guard, Newest, ReadVersion, Table, pin};
 use parking_lot::Mutex;
 
 use crate::planted::{self, Planted};
-use crate::shape::Shape;
+use crate::storage::shape::Shape;
 use crate::storage::{IndexStore, TableHandle};
 
 const STRIPES: usize = 256;

@@ -18,11 +18,11 @@ use env::World;
 use mvcc::Store;
 
 use crate::catalog::{Change, Definitions, Made};
-use crate::fill::{self, Entries};
-use crate::progress::Progress;
+use crate::index_build::fill::{self, Entries};
 use crate::record::{Op, StorageId};
-use crate::shape::Shape;
 use crate::shard::Inner;
+use crate::start::progress::Progress;
+use crate::storage::shape::Shape;
 use crate::storage::{IndexStore, TableStore, storage_id};
 
 /// What a start has at hand to fill indexes with.

@@ -1,7 +1,7 @@
 //! Opening a shard: the image of the last checkpoint, if there is one, and the log from there on.
 //!
 //! The image brings definitions, sequences, rows and what was prepared. Of records that end behind it, definitions are applied in
-//! order, rows by many threads ([`crate::replay`]); of those before, which an image of version 1 needs, only transactions that are
+//! order, rows by many threads ([`crate::start::replay`]); of those before, which an image of version 1 needs, only transactions that are
 //! prepared and not ended count. Indexes are
 //! built at the end, from the rows that are left.
 
@@ -20,16 +20,16 @@ use rustc_hash::FxHashMap;
 
 use crate::catalog;
 use crate::checkpoint::{ImageState, Images, META_OBJECTS, META_PREPARED, META_STATE, table_of};
-use crate::gate::Gates;
-use crate::load::{ImageRows, image_error};
-use crate::prepared::{self, Filler, Prepared, Restored, Restoring, Rows};
+use crate::commit::gate::Gates;
+use crate::commit::prepared::{self, Filler, Prepared, Restored, Restoring, Rows};
 use crate::record::{Op, Ops, StorageId};
-use crate::replay::{self, Appliers, KeptOperation};
 use crate::sequence::Sequences;
 use crate::shard::{CurrentCatalog, Inner, Shard, ShardOptions};
+use crate::start::load::{ImageRows, image_error};
+use crate::start::replay::{self, Appliers, KeptOperation};
+use crate::storage::unique::Stripes;
 use crate::storage::{TableStore, storage_id};
 use crate::txn::LongRecords;
-use crate::unique::Stripes;
 
 /// Where the time of opening a shard went, in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -107,7 +107,7 @@ impl Replay {
         }
         options.progress.expect_image(manifest.bytes(), self.entries_of(&image));
         let (tables, progress) = (self.tables.clone(), Arc::clone(&options.progress));
-        crate::load::rows(
+        crate::start::load::rows(
             world,
             options.threads,
             ImageRows { image, tables, ts: Timestamp(manifest.ts), progress, next },
@@ -420,7 +420,7 @@ pub(crate) fn open(
         alone.into_iter().for_each(TableStore::settle);
     }
     times.log_ms = clock.lap();
-    crate::load::indexes(world, options.threads, &store, compiler.as_deref(), &catalog, &tables, progress)?;
+    crate::start::load::indexes(world, options.threads, &store, compiler.as_deref(), &catalog, &tables, progress)?;
     times.indexes_ms = clock.lap();
     let inner = Inner {
         world: world.clone(),

@@ -1,5 +1,9 @@
 //! A table's rows with their indexes.
 
+pub(crate) mod known;
+pub(crate) mod shape;
+pub(crate) mod unique;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,9 +14,9 @@ use mvcc::index::{BTreeIndex, OrderedIndex as _};
 use mvcc::{LaidOut, RowGarbage, Store, Table};
 use parking_lot::RwLock;
 
-use crate::known::KnownKeys;
 use crate::record::StorageId;
-use crate::shape::Shape;
+use crate::storage::known::KnownKeys;
+use crate::storage::shape::Shape;
 
 /// One index with its entries.
 pub struct IndexStore {
