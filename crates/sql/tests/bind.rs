@@ -179,6 +179,7 @@ fn catalog() -> Catalog {
 
 /// What binding a statement answers, in the form of the cases.
 fn answer(sql: &str, catalog: &Arc<Catalog>) -> Vec<String> {
+    sql::system::install();
     let nobody = Nobody { settings: OutputSettings::default(), catalog: Arc::clone(catalog) };
     let bound = parse(sql).and_then(|parsed| {
         let mut cx = BindContext::new(Arc::clone(catalog), identity(), &nobody, &[]);

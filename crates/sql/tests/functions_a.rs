@@ -16,6 +16,7 @@ struct Session {
 
 impl Session {
     fn new() -> Session {
+        sql::system::install();
         let timezone = TimeZone::parse("America/New_York").expect("a zone of the bundled database");
         Session { settings: OutputSettings { timezone, ..OutputSettings::default() }, seed: Cell::new(0.25) }
     }

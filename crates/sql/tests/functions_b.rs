@@ -19,6 +19,7 @@ const NOW: i64 = 762_525_296_789_012;
 
 impl Still {
     fn new() -> Still {
+        sql::system::install();
         let mut catalog = Catalog::default();
         let schema = |oid, database, name: &str| {
             Arc::new(CatalogObject::Schema(SchemaDesc {

@@ -64,7 +64,7 @@ pub(crate) use procedures::{function_arguments, function_name, functions_named, 
 pub(crate) use relations::column_of_node;
 
 /// Says which relations there are and which functions know the catalog. To be called before anything is bound; again, it does nothing.
-pub(crate) fn install() {
+pub fn install() {
     system_relation::offer(all(), &keys::KEYS);
     static TABLES: [&[Function]; 1] = [functions::FUNCTIONS];
     crate::functions::complete(&TABLES);
