@@ -105,7 +105,7 @@ fn clients_are_slowed_down_then_refused_and_reading_goes_on() {
     let mut connection = server.connect();
     let used = used(&mut connection);
     assert!(used > LIMIT * 9 / 10 && used < LIMIT * 17 / 16, "{used}");
-    // More waits than refusals: growth waited before it was refused. How long is tested where the clock is simulated (`engine::throttle`).
+    // More waits than refusals: growth waited before it was refused. How long is tested where the clock is simulated (`engine::memory::throttle`).
     let (delayed, refused) = (waits("delayed"), waits("refused"));
     assert!(refused >= 5.0 && delayed > refused, "{delayed} delayed, {refused} refused");
     println!("{done} MB fit; {} MiB resident", server.resident_mib());
