@@ -687,7 +687,7 @@ pub trait Txn: Send {
     /// engine's, restarts included, until [`Engine::finish_prepared`].
     ///
     /// # Errors
-    /// 42710 if the name is in use; 53200 if there are too many; 0A000 with changed definitions; as for [`Txn::commit`].
+    /// 42710 if the name is in use; 53200 if there are too many; 0A000 if temporary objects were used; as for [`Txn::commit`].
     fn prepare(&mut self, as_what: &PreparedTransaction) -> Result<Step<CommitOutcome>>;
 
     /// Rolls back; gives up what is left of a transaction that has ended. Never fails.

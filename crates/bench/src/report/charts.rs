@@ -46,30 +46,46 @@ pub fn utilization(group: &Group) -> Vec<String> {
 
 /// Best throughput of all groups of an experiment, in comparison with the baseline's.
 pub fn ratios(all: &Comparison, experiment: &str) -> String {
-    let mut groups = Vec::new();
-    for group in all.groups.iter().filter(|group| group.experiment == experiment) {
-        let Some(base) = group.of(&all.baseline).and_then(Series::best).map(|best| best.per_second().median) else {
-            continue;
-        };
-        let bar = |series: &Series| {
-            let best = series.best()?;
-            let (spread, value) = (best.per_second(), rows::best_ratio(all, group, best)?);
-            let range = spread.range().map(|(min, max)| (min / base, max / base));
-            Some(Bar {
-                name: series.name(),
-                slot: series.slot,
-                value,
-                spread: range,
-                text: format!("{value:.2}× ({})", figure(spread.median)),
-            })
-        };
-        groups.push((group.short_title(), group.series.iter().filter_map(bar).collect::<Vec<_>>()));
-    }
+    let groups = all.groups.iter().filter(|group| group.experiment == experiment);
+    let groups: Vec<_> = groups.filter_map(|group| Some((group.short_title(), bars_of(all, group)?))).collect();
     if groups.is_empty() {
         return String::new();
     }
     let title = format!("{experiment}: best throughput, {} = 1 (transactions per second)", all.baseline);
     chart::bars(&title, Unit::Ratio, &groups)
+}
+
+/// Best throughput of all that was measured, but for the baseline's, in one picture.
+pub fn summary(all: &Comparison) -> String {
+    let others = |group: &Group| {
+        let mut bars = bars_of(all, group)?;
+        let baseline = group.of(&all.baseline).map(Series::name);
+        bars.retain(|bar| Some(&bar.name) != baseline.as_ref());
+        (!bars.is_empty()).then(|| (group.title(), bars))
+    };
+    let groups: Vec<_> = all.groups.iter().filter_map(others).collect();
+    if groups.is_empty() {
+        return String::new();
+    }
+    chart::bars(&format!("Best throughput, {} = 1 (transactions per second)", all.baseline), Unit::Ratio, &groups)
+}
+
+/// A bar for the best throughput of each series; `None` without the baseline's.
+fn bars_of(all: &Comparison, group: &Group) -> Option<Vec<Bar>> {
+    let base = group.of(&all.baseline).and_then(Series::best)?.per_second().median;
+    let bar = |series: &Series| {
+        let best = series.best()?;
+        let (spread, value) = (best.per_second(), rows::best_ratio(all, group, best)?);
+        let range = spread.range().map(|(min, max)| (min / base, max / base));
+        Some(Bar {
+            name: series.name(),
+            slot: series.slot,
+            value,
+            spread: range,
+            text: format!("{value:.2}× ({})", figure(spread.median)),
+        })
+    };
+    Some(group.series.iter().filter_map(bar).collect())
 }
 
 fn dot(sample: &Sample, figure: impl Fn(&Point) -> Option<f64>) -> Option<Dot> {

@@ -68,6 +68,16 @@ pub fn page(all: &Comparison, title: &str) -> String {
     out
 }
 
+/// A chart as a picture of its own, with the colours of the page.
+pub fn picture(chart: &str) -> String {
+    let style = format!("<style>\n{STYLE}svg {{ background: var(--paper); }}\n</style>");
+    let named = chart.replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", 1);
+    match named.find("<title>") {
+        Some(at) => format!("{}{style}{}", &named[..at], &named[at..]),
+        None => named,
+    }
+}
+
 const LEGEND: &str = "<p class=\"settings\">Dots are medians over measurements of the same, whiskers go from the least to the greatest. \
                       Hollow dots and † are points with the end of a run that was cut short. Response times hold all attempts of a \
                       transaction. Curves over seconds are of the measurement whose throughput is in the middle.</p>\n";

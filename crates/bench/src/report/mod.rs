@@ -35,9 +35,12 @@ pub struct ReportArgs {
     /// Write one page with charts, which needs nothing beside it.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write tables as Markdown [default: to the standard output, if no page is written].
+    /// Write tables as Markdown [default: to the standard output, if nothing else is written].
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Write a picture of the best throughput of all that was measured, for light and dark pages (SVG).
+    #[arg(long, value_name = "FILE")]
+    chart: Option<PathBuf>,
     /// The server that others are compared with [default: PostgreSQL if it is there, else the first].
     #[arg(long, value_name = "LABEL")]
     baseline: Option<String>,
@@ -65,7 +68,13 @@ fn report(args: &ReportArgs) -> Result<(), String> {
     if let Some(path) = &args.markdown {
         write(path, &markdown::page(&all, &args.title))?;
     }
-    if args.html.is_none() && args.markdown.is_none() {
+    if let Some(path) = &args.chart {
+        match charts::summary(&all) {
+            none if none.is_empty() => return Err("there are no servers to compare".into()),
+            chart => write(path, &html::picture(&chart))?,
+        }
+    }
+    if args.html.is_none() && args.markdown.is_none() && args.chart.is_none() {
         print!("{}", markdown::page(&all, &args.title));
     }
     Ok(())
