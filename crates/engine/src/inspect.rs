@@ -1,9 +1,11 @@
-//! Looks at a whole shard for tests: whether what must always hold does.
+//! Looks at a whole shard for tests: whether what must always hold does, what versions there are, what the log says.
 
-use base::RowId;
+use base::{Lsn, Oid, RowId};
+use env::World;
 use mvcc::index::{Direction, EntryBatch, KeyRange, OrderedIndex as _};
-use mvcc::pin;
+use mvcc::{Newest, pin};
 
+use crate::record::{Delta, Op, Ops};
 use crate::shard::Shard;
 
 /// Whether each index has an entry for every version of its table's rows, and no other (E3). REQUIRES that no other thread
@@ -56,4 +58,61 @@ pub fn check(shard: &Shard) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The rows of a table, a line for each: who has decided about it, and the tuples of its versions as `shown` shows them, newest first.
+pub fn versions(shard: &Shard, table: Oid, shown: &dyn Fn(&[u8]) -> String) -> Vec<String> {
+    let mut lines = Vec::new();
+    for store in shard.0.tables.read().values().filter(|store| store.id.table == table) {
+        let guard = pin();
+        for row in (0..store.rows.end().0).map(RowId) {
+            let state = match store.rows.newest(row, None, &guard) {
+                Newest::Live(version) => format!("committed at {}", version.ts.0),
+                Newest::Deleted(ts) => format!("deleted at {}", ts.0),
+                Newest::Undecided { decided: Some(version), .. } => {
+                    format!("undecided above the commit at {}", version.ts.0)
+                }
+                Newest::Undecided { decided: None, .. } => "undecided".to_string(),
+                Newest::Absent => continue,
+            };
+            let all: Vec<String> = store.rows.versions(row, &guard).iter().map(|(_, tuple)| shown(tuple)).collect();
+            lines.push(format!("row {}: {state}: {}", row.0, all.join(", ")));
+        }
+    }
+    lines
+}
+
+/// The records of the log on a disk from a position on, as a start would read them, a line for each operation. `shown` shows tuples.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn log(world: &World, from: Lsn, shown: &dyn Fn(&[u8]) -> String) -> Result<Vec<String>, String> {
+    let mut lines = Vec::new();
+    let found = redo::inspect(&world.disk, from, Lsn(0), &mut |record| {
+        lines.push(format!("{:?} at {}", record.kind, record.ts.0));
+        if matches!(record.kind, redo::RecordKind::Commit | redo::RecordKind::Prepare) {
+            for op in Ops::new(record.payload) {
+                let op = op.map_err(|malformed| malformed.0.to_string())?;
+                lines.push(format!("  {}", operation(&op, shown)));
+            }
+        }
+        Ok(())
+    });
+    let found = found.map_err(|error| error.to_string())?;
+    lines.extend(found.cut.map(|_| "something behind its end, which an opening cuts off".to_string()));
+    lines.extend(found.was_closed.filter(|closed| *closed).map(|_| "closed".to_string()));
+    Ok(lines)
+}
+
+fn operation(op: &Op<'_>, shown: &dyn Fn(&[u8]) -> String) -> String {
+    match op {
+        Op::Insert { row, tuple, .. } => format!("insert row {}: {}", row.0, shown(tuple)),
+        Op::Update { row, delta: Delta::Runs(_), .. } => format!("update row {}: other bytes in places", row.0),
+        Op::Update { row, delta: Delta::Splice { .. }, .. } => format!("update row {}: another middle", row.0),
+        Op::Delete { row, .. } => format!("delete row {}", row.0),
+        Op::PutObject { .. } => "a definition".to_string(),
+        Op::DropObject { oid } => format!("object {oid} is gone"),
+        Op::UndoTo { .. } => "undo what was sent ahead".to_string(),
+        Op::Prepared { .. } => "what a prepared transaction is".to_string(),
+    }
 }

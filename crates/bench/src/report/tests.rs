@@ -338,7 +338,9 @@ fn one_server_has_no_best_throughput() {
 fn a_picture_stands_alone() {
     let all = Comparison::of(example(), None).unwrap();
     let picture = html::picture(&super::charts::summary(&all));
-    assert!(picture.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" ") && picture.trim_end().ends_with("</svg>"));
+    assert!(
+        picture.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" ") && picture.trim_end().ends_with("</svg>")
+    );
     assert!(picture.contains("prefers-color-scheme: dark") && picture.contains("2.27×"), "{picture}");
     // The baseline is the line at 1.
     assert!(!picture.contains("1.00× ("), "{picture}");

@@ -16,4 +16,5 @@ mod savepoints;
 mod sequences;
 mod support;
 mod transactions;
+mod transcripts;
 mod waits;
