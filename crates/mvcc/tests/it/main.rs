@@ -16,6 +16,8 @@ mod support;
 #[cfg(not(shuttle))]
 mod tables;
 #[cfg(not(shuttle))]
+mod transcripts;
+#[cfg(not(shuttle))]
 mod visibility;
 #[cfg(not(shuttle))]
 mod writers;
