@@ -89,13 +89,13 @@ asan: here
 RESULTS ?= bench-results
 bench: here
 	scripts/dependencies.sh
-	NYALA_COMMIT="$$(git rev-parse --short=12 HEAD 2>/dev/null)" cargo build --release --locked -p server
+	cargo build --release --locked -p server
 	'$(CARGO_TARGET_DIR)/release/nyala' bench suite crates/bench/suites/compare.toml --json '$(RESULTS)'
 	'$(CARGO_TARGET_DIR)/release/nyala' bench report '$(RESULTS)'
 
 ## Builds the release binary, serves DATA (default .nyala/data) on PORT (default 5432) until Ctrl-C, and shows TPC-C on it.
 run: here
-	NYALA_COMMIT="$$(git rev-parse --short=12 HEAD 2>/dev/null)" cargo build --release --locked -p server
+	cargo build --release --locked -p server
 	@exec env DATA='$(DATA)' PORT='$(PORT)' scripts/run.sh '$(CARGO_TARGET_DIR)/release/nyala'
 
 clean:

@@ -338,13 +338,17 @@ pub fn between(before: &str, text: &str, after: &str) -> String {
 /// then, if the calling one has others to serve.
 #[inline]
 pub fn discard<T: Send + 'static>(values: &mut Vec<T>) {
-    if values.len() > AT_ONCE {
+    if values.len() > AT_ONCE && std::mem::needs_drop::<T>() {
         discard_many(values);
     }
     values.clear();
 }
 
-/// A list that may become long before its maker is done, or stopped. What is in it at its end is discarded ([`discard`]).
+/// Bytes of a list whose memory is given back on another thread: the system takes it back in one step.
+const LARGE: usize = 16 << 20;
+
+/// A list that may become long before its maker is done, or stopped. What is in it at its end is discarded ([`discard`]), and its memory is given
+/// back elsewhere if it is much.
 #[derive(Debug)]
 pub struct List<T: Send + 'static>(Vec<T>);
 
@@ -383,6 +387,9 @@ impl<T: Send + 'static> DerefMut for List<T> {
 impl<T: Send + 'static> Drop for List<T> {
     fn drop(&mut self) {
         discard(&mut self.0);
+        if self.0.capacity().saturating_mul(size_of::<T>()) > LARGE {
+            discard_elsewhere(std::mem::take(&mut self.0));
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -379,12 +380,16 @@ impl Point {
     }
 }
 
-/// Version of this program, and the commit it was built from if who built it has said so.
+static VERSION: OnceLock<String> = OnceLock::new();
+
+/// Says which version of the program the lab is part of, with its commit. What was said first stands.
+pub fn set_version(version: &str) {
+    VERSION.get_or_init(|| version.to_string());
+}
+
+/// The program that measures, with its version.
 pub fn program() -> String {
-    let version = concat!("nyala ", env!("CARGO_PKG_VERSION"));
-    option_env!("NYALA_COMMIT")
-        .filter(|commit| !commit.is_empty())
-        .map_or_else(|| version.to_string(), |commit| format!("{version} ({commit})"))
+    format!("nyala {}", VERSION.get().map_or(env!("CARGO_PKG_VERSION"), String::as_str))
 }
 
 impl RunFile {

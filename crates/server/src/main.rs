@@ -60,6 +60,9 @@ fn main() -> ExitCode {
         config::Command::Serve(options) => serve::run(&options),
         config::Command::Init(options) => init::main(&options),
         config::Command::Check(options) => check::main(&options),
-        config::Command::Bench(command) => bench::command::main(command),
+        config::Command::Bench(command) => {
+            bench::result::set_version(env!("NYALA_VERSION"));
+            bench::command::main(command)
+        }
     }
 }

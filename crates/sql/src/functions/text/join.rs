@@ -51,11 +51,11 @@ fn text(bytes: Vec<u8>) -> Result<Datum> {
 
 /// The text forms of all values that are not NULL, one after the other.
 fn concat(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let mut out = Vec::new();
+    let mut out = work::List::new();
     for value in args {
         append(cx, value, &mut out)?;
     }
-    text(out)
+    text(out.done())
 }
 
 fn concat_ws(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -64,7 +64,7 @@ fn concat_ws(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         [Datum::Text(separator), values @ ..] => (separator, values),
         _ => return mismatched(args),
     };
-    let mut out = Vec::new();
+    let mut out = work::List::new();
     for (number, value) in values.iter().filter(|v| !v.is_null()).enumerate() {
         if number > 0 {
             out.make_room(separator.len())?;
@@ -72,16 +72,16 @@ fn concat_ws(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         }
         append(cx, value, &mut out)?;
     }
-    text(out)
+    text(out.done())
 }
 
 /// `text || anything` and the reverse.
 fn any_concatenation(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let mut out = Vec::new();
+    let mut out = work::List::new();
     for value in args {
         append_cast(cx, value, &mut out)?;
     }
-    text(out)
+    text(out.done())
 }
 
 fn quote_literal(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -141,7 +141,7 @@ fn array_to_string(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         [_, _, ..] if args[..2].iter().any(Datum::is_null) => return Ok(Datum::Null),
         _ => return mismatched(args),
     };
-    let mut out = Vec::new();
+    let mut out = work::List::new();
     let mut first = true;
     // What is longer is counted as it is appended.
     let short = |length: usize| if length > work::STRETCH { 0 } else { work::bytes(length) };
@@ -162,7 +162,7 @@ fn array_to_string(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
             _ => super::super::write_text(cx, value, array.element, &mut out)?,
         }
     }
-    text(out)
+    text(out.done())
 }
 
 fn num_nulls(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
