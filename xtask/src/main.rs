@@ -30,10 +30,11 @@ const EDGES: &[(&str, &[&str])] = &[
     ("checkpoint", &["mvcc", "env"]),
     ("engine-api", &["types"]),
     ("engine", &["mvcc", "redo", "checkpoint", "engine-api", "types", "env"]),
-    ("cluster", &["engine", "redo", "engine-api", "env"]),
+    ("bookkeeper", &["env"]),
+    ("cluster", &["bookkeeper", "engine", "redo", "engine-api", "env"]),
     ("sql", &["engine-api", "types"]),
     ("pgwire", &["types"]),
-    ("gtx", &["engine-api", "sql"]),
+    ("gtx", &["engine-api", "sql", "types"]),
     ("console", &["sql"]),
     ("xtask", &[]),
 ];
