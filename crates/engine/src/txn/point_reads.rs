@@ -13,7 +13,7 @@ use crate::storage::{IndexStore, TableHandle};
 use super::Transaction;
 
 impl Transaction {
-    /// See [`Txn::get`].
+    /// See [`engine_api::Txn::get`].
     pub(super) fn get_visible(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()> {
         let handle = TableHandle::of(table)?;
         let index = handle.index(index)?;
@@ -25,7 +25,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// See [`Txn::get_referenced`].
+    /// See [`engine_api::Txn::get_referenced`].
     pub(super) fn get_for_reference(
         &mut self,
         table: &TableRef,
@@ -46,7 +46,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// See [`Txn::fetch`].
+    /// See [`engine_api::Txn::fetch`].
     pub(super) fn fetch_visible(&mut self, table: &TableRef, row: RowId, out: &mut RowBatch) -> Result<bool> {
         let handle = TableHandle::of(table)?;
         let view = self.view();

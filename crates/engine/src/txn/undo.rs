@@ -35,7 +35,7 @@ fn empty<T>(list: &mut Vec<T>) {
 }
 
 impl Transaction {
-    /// See [`Txn::savepoint`].
+    /// See [`engine_api::Txn::savepoint`].
     pub(super) fn set_mark(&mut self) -> Savepoint {
         self.definitions.last_put = None;
         self.marks.push(Mark {
@@ -47,7 +47,7 @@ impl Transaction {
         Savepoint(self.marks.len() as u64 - 1)
     }
 
-    /// See [`Txn::rollback_to`].
+    /// See [`engine_api::Txn::rollback_to`].
     pub(super) fn undo_to_mark(&mut self, savepoint: Savepoint) {
         let at = savepoint.0 as usize;
         let Some(mark) = self.marks.get(at) else { return };
@@ -73,7 +73,7 @@ impl Transaction {
         }
     }
 
-    /// See [`Txn::undo_some`].
+    /// See [`engine_api::Txn::undo_some`].
     pub(super) fn undo_part(&mut self, savepoint: Option<Savepoint>) -> bool {
         if !self.definitions.changes.is_empty() || !self.definitions.made.is_empty() {
             // They go first, before the table locks that were taken for them.
@@ -85,7 +85,7 @@ impl Transaction {
         self.shard.0.store.undo_some(core, mark.unwrap_or_default(), UNDO_AT_ONCE)
     }
 
-    /// See [`Txn::finish_some`].
+    /// See [`engine_api::Txn::finish_some`].
     pub(super) fn finish_part(&mut self) -> bool {
         let store = &self.shard.0.store;
         match self.finishing.take() {

@@ -65,7 +65,7 @@ impl Transaction {
         self.note_up_to(self.shard.0.catalog_timestamp());
     }
 
-    /// See [`Txn::begin_command`].
+    /// See [`engine_api::Txn::begin_command`].
     pub(super) fn begin_command_view(&mut self) {
         self.is_over = false;
         self.leave_resumed();
@@ -87,7 +87,7 @@ impl Transaction {
         }
     }
 
-    /// See [`Txn::begin_newest_command`].
+    /// See [`engine_api::Txn::begin_newest_command`].
     pub(super) fn begin_newest_view(&mut self) {
         self.is_over = false;
         self.leave_resumed();
@@ -101,7 +101,7 @@ impl Transaction {
         self.token = Some(self.shard.0.store.begin_view_for(self.options.session));
     }
 
-    /// See [`Txn::await_safe_snapshot`].
+    /// See [`engine_api::Txn::await_safe_snapshot`].
     pub(super) fn await_safe(&mut self) -> Step<()> {
         let shard = self.shard.clone();
         loop {
@@ -122,7 +122,7 @@ impl Transaction {
         }
     }
 
-    /// See [`Txn::keep_view`].
+    /// See [`engine_api::Txn::keep_view`].
     pub(super) fn share_view(&mut self) -> KeptView {
         let store = &self.shard.0.store;
         let token = match &self.token {
@@ -132,7 +132,7 @@ impl Transaction {
         KeptView(Box::new(Kept { shard: self.shard.clone(), token: Some(token), command: self.command }))
     }
 
-    /// See [`Txn::adopt_view`].
+    /// See [`engine_api::Txn::adopt_view`].
     pub(super) fn adopt(&mut self, view: &KeptView) {
         let Some(kept) = view.0.downcast_ref::<Kept>() else { return };
         self.is_over = false;
@@ -144,7 +144,7 @@ impl Transaction {
         });
     }
 
-    /// See [`Txn::resume_command`].
+    /// See [`engine_api::Txn::resume_command`].
     pub(super) fn resume(&mut self, view: &KeptView) {
         let Some(kept) = view.0.downcast_ref::<Kept>() else { return self.begin_command() };
         self.is_over = false;
@@ -161,7 +161,7 @@ impl Transaction {
         }
     }
 
-    /// See [`Txn::unseen`].
+    /// See [`engine_api::Txn::unseen`].
     pub(super) fn unseen_by_view(&mut self) -> Result<Arc<Unseen>> {
         let view = self.view().read_ts;
         if let Some((at, unseen)) = &self.unseen

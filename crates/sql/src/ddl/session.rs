@@ -298,7 +298,7 @@ impl dyn Session + '_ {
         self.with_binder(|cx| Ok(deparse::check_text(expression, table, false, cx.eval).into()))
     }
 
-    /// As [`Session::shown_condition`], an expression or the condition of an index.
+    /// As `shown_condition`, an expression or the condition of an index.
     pub fn shown_in_index(
         &mut self,
         expression: &Expression,
