@@ -121,6 +121,7 @@ mod tests {
 
     #[test]
     fn a_turn_that_lasts_is_counted_once() {
+        sql::system::install();
         let (told, asked) = mpsc::channel();
         let (go, end) = mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
