@@ -507,7 +507,7 @@ fn using_column(columns: &[NamedColumn], name: &str, side: &str) -> Result<Expr>
 }
 
 /// A relation of the system's in one of its schemas.
-fn system_relation(schema: Oid, name: &str) -> Option<&'static SystemRelation> {
+pub(super) fn system_relation(schema: Oid, name: &str) -> Option<&'static SystemRelation> {
     match schema {
         oids::SCHEMA_PG_CATALOG => system_relation::named("pg_catalog", name),
         oids::SCHEMA_INFORMATION_SCHEMA => system_relation::named("information_schema", name),

@@ -8,6 +8,7 @@ mod coerce;
 pub(crate) mod collation;
 mod compare;
 mod composite;
+mod conflict;
 mod cte;
 mod dml;
 mod domain;
@@ -55,7 +56,7 @@ mod window;
 pub(crate) use select::clause_name;
 pub(crate) use simplify::simplified;
 
-pub(crate) use dml::no_arbiter;
+pub(crate) use conflict::no_arbiter;
 pub(crate) use equal::{same, same_result};
 pub(crate) use group::window_parts;
 pub(crate) use immutable::is_immutable;

@@ -1,12 +1,11 @@
 //! Names of catalog objects as constants: `'t'::regclass` and its kin.
 
 use base::{Oid, Result, SqlState};
-use engine_api::oids;
 use types::{Datum, oid};
 
 use super::Binder;
+use super::from::system_relation;
 use crate::functions;
-use crate::ir::system_relation;
 use crate::names::split_name;
 
 /// Types whose text form is looked up in the catalog.
@@ -85,12 +84,7 @@ impl Binder<'_, '_> {
             }
         };
         for schema in schemas {
-            let system_schema = match schema {
-                oids::SCHEMA_PG_CATALOG => Some("pg_catalog"),
-                oids::SCHEMA_INFORMATION_SCHEMA => Some("information_schema"),
-                _ => None,
-            };
-            if let Some(relation) = system_schema.and_then(|s| system_relation::named(s, name)) {
+            if let Some(relation) = system_relation(schema, name) {
                 return Ok(relation.oid);
             }
             if let Some(object) = catalog.relation(schema, name) {
