@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-use engine_api::{DomainDesc, Expression, TableDesc, TypeKind};
+use engine_api::{DomainCheck, DomainDesc, Expression, TableDesc, TypeKind};
 use types::{Datum, oid};
 
 use crate::bind::{self, BindContext};
@@ -167,12 +167,13 @@ pub fn check_text(expression: &Expression, table: &TableDesc, pretty: bool, cx: 
     shown.unwrap_or_else(|| if pretty { text() } else { format!("({})", text()) })
 }
 
-/// A domain's condition as it is shown.
-pub fn domain_check_text(expression: &Expression, domain: &DomainDesc, pretty: bool, cx: &dyn EvalContext) -> String {
-    let bound = with_binder(cx, |binder| bind::bind_shown_condition(expression, domain, binder));
+/// The definition of a domain's CHECK constraint as ALTER DOMAIN ADD takes it.
+pub fn domain_check_definition(check: &DomainCheck, domain: &DomainDesc, pretty: bool, cx: &dyn EvalContext) -> String {
+    let bound = with_binder(cx, |binder| bind::bind_shown_condition(&check.expression, domain, binder));
     let shown = bound.ok().and_then(|expr| write(&expr, None, pretty, cx));
-    let text = || plain_text(expression, None, cx).into_owned();
-    shown.unwrap_or_else(|| if pretty { text() } else { format!("({})", text()) })
+    let text = || plain_text(&check.expression, None, cx).into_owned();
+    let text = shown.unwrap_or_else(|| if pretty { text() } else { format!("({})", text()) });
+    format!("CHECK ({text}){}", if check.not_valid { " NOT VALID" } else { "" })
 }
 
 /// An expression with the names of today, each with its schema.

@@ -4,7 +4,7 @@ use engine_api::{Catalog, DomainDesc, Privileges, TypeDesc, TypeKind, oids};
 use types::{Datum, format_type, type_info};
 
 use super::descriptions::domain_checks;
-use super::information::{made_type, type_facts};
+use super::information::{check_clause, made_type, type_facts};
 use super::relations::in_database;
 use super::sight::Sight;
 use super::views::name_of;
@@ -145,14 +145,14 @@ pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> R
     let own = each(&catalog, cx).into_iter().filter(|(ty, _)| sight.has_role(ty.owner));
     let all = own.flat_map(|(ty, domain)| domain.checks.iter().map(move |c| (ty, domain, c)));
     let one = |(ty, domain, check): (&TypeDesc, &DomainDesc, &engine_api::DomainCheck)| {
-        let clause = super::domain_check_text(&check.expression, domain, false, cx);
+        let definition = super::domain_check_definition(check, domain, false, cx);
         row(
             rel,
             vec![
                 ("constraint_catalog", text(cx.identity().database)),
                 ("constraint_schema", text(name_of(&catalog, ty.schema))),
                 ("constraint_name", text(&check.name)),
-                ("check_clause", text(format!("({clause})"))),
+                ("check_clause", text(check_clause(&definition))),
             ],
         )
     };

@@ -337,18 +337,22 @@ fn not_null_name(table: &TableDesc, column: &ColumnDesc) -> String {
     format!("{}_{}_{}_not_null", table.schema, table.oid, column.number)
 }
 
+/// What the definition of a CHECK constraint says behind its first word.
+pub(super) fn check_clause(definition: &str) -> &str {
+    definition.strip_prefix("CHECK ").unwrap_or(definition)
+}
+
 /// CHECK constraints of tables and domains, and NOT NULL as PostgreSQL shows it: as checks with made-up names.
 pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let mut rows = Vec::new();
+    let (catalog, database) = (cx.catalog(), cx.identity().database);
     each_constraint(cx, |sight, table, c, mut values| {
-        if let ConstraintKind::Check { expression } = &c.kind
-            && sight.has_role(table.owner)
-        {
-            values.push(("check_clause", text(format!("({})", super::check_text(expression, table, false, cx)))));
+        if matches!(c.kind, ConstraintKind::Check { .. }) && sight.has_role(table.owner) {
+            let definition = super::constraint_definition(&catalog, table, c, false, cx);
+            values.push(("check_clause", text(check_clause(&definition))));
             rows.push(row(rel, values));
         }
     });
-    let (catalog, database) = (cx.catalog(), cx.identity().database);
     let sight = Sight::new(&catalog, cx);
     for table in tables_of(&catalog, cx).into_iter().filter(|table| sight.has_role(table.owner)) {
         for column in table.live_columns().filter(|c| c.not_null) {

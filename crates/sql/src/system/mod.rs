@@ -52,7 +52,7 @@ use crate::ir::system_relation::{self, SystemRelation};
 pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
 pub use deparse::{
-    check_text, columns_used, default_text, domain_check_text, generated_text, index_text, view_columns_writable,
+    check_text, columns_used, default_text, domain_check_definition, generated_text, index_text, view_columns_writable,
     view_is_writable, view_text,
 };
 pub(crate) use descriptions::comment;

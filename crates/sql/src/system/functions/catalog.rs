@@ -136,9 +136,7 @@ pub(super) fn get_constraintdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<
         }
         Some(CatalogObject::Type(TypeDesc { kind: TypeKind::Domain(domain), .. })) => {
             let check = domain.checks.iter().counted(1).find(|check| check.oid == oid);
-            let text = check.map(|check| system::domain_check_text(&check.expression, domain, pretty, cx));
-            let not_valid = if check.is_some_and(|check| check.not_valid) { " NOT VALID" } else { "" };
-            Ok(text.map(|text| format!("CHECK ({text}){not_valid}")).into())
+            Ok(check.map(|check| system::domain_check_definition(check, domain, pretty, cx)).into())
         }
         _ => Ok(Datum::Null),
     }
