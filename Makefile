@@ -73,7 +73,7 @@ sim: here
 chaos: here
 	cargo build --release --locked -p server
 	$(CHAOS) cargo test --release --locked -p testkit --test kill --test cycles --test registers --test robust --test tpch --test turns -- --nocapture --test-threads=1
-	NYALA_BUDGET_MILLIS=50 cargo test --release --locked -p sql --lib functions::budget
+	NYALA_BUDGET_MILLIS=50 cargo test --release --locked -p sql-session --lib budget::
 
 ## The own test suites of drivers and of a framework, on PostgreSQL and on Nyala; what differs is listed with its reason in tests/clients/suites.
 clients-full: here

@@ -1,7 +1,7 @@
 //! Checks of the repository itself: `cargo run -p xtask -- check`.
 //!
 //! - **edges**: crates depend on each other only as docs/ARCHITECTURE.md allows.
-//! - **arrows**: the files and folders of `sql` and `engine` speak only of those before them in their order, but for a list that only becomes shorter.
+//! - **arrows**: the files and folders of `engine` speak only of those before them in their order, but for a list that only becomes shorter.
 //! - **licences**: every third-party dependency has a licence that fits Apache-2.0.
 //! - **unsafe**: only `mvcc` and `env` (io_uring) may contain unsafe code; every other crate forbids it.
 //! - **texts**: few files read the text of a stored expression, none of them to decide what depends on what.
@@ -20,7 +20,24 @@ use serde_json::Value;
 
 use crate::arrows::House;
 
-/// Which crates a crate may depend on, besides `base`.
+/// The layers of SQL. Each may depend on those before it, and on [`BELOW_SQL`].
+const SQL: &[&str] = &[
+    "sql-parse",
+    "sql-regex",
+    "sql-functions",
+    "sql-ir",
+    "sql-bind",
+    "sql-plan",
+    "sql-catalog",
+    "sql-exec",
+    "sql-ddl",
+    "sql-session",
+];
+
+/// What every layer of SQL may depend on.
+const BELOW_SQL: &[&str] = &["engine-api", "types"];
+
+/// Which crates another may depend on, besides `base`.
 const EDGES: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("env", &[]),
@@ -32,84 +49,56 @@ const EDGES: &[(&str, &[&str])] = &[
     ("engine", &["mvcc", "redo", "checkpoint", "engine-api", "types", "env"]),
     ("bookkeeper", &["env"]),
     ("cluster", &["bookkeeper", "engine", "redo", "engine-api", "env"]),
-    ("sql", &["engine-api", "types"]),
     ("pgwire", &["types"]),
-    ("gtx", &["engine-api", "sql", "types"]),
-    ("console", &["sql"]),
+    ("gtx", &["engine-api", "sql-session", "types"]),
+    ("console", &["sql-session"]),
     ("xtask", &[]),
 ];
 
 /// Crates whose files and folders stand in an order.
-const HOUSES: &[House] = &[
-    House {
-        name: "sql",
-        rooms: &[
-            "parse",
-            "names",
-            "privileges",
-            "metrics",
-            "thread",
-            "monitor",
-            "statistics",
-            "functions",
-            "ir",
-            "expr",
-            "row_codec",
-            "bind",
-            "plan",
-            "system",
-            "index_code",
-            "definitions",
-            "exec",
-            "ddl",
-            "session",
-        ],
-        wrong: &[],
-    },
-    House {
-        name: "engine",
-        rooms: &[
-            "planted",
-            "record",
-            "storage",
-            "index_build",
-            "reads",
-            "memory",
-            "advisory",
-            "catalog",
-            "locks",
-            "txn",
-            "commit",
-            "sequence",
-            "checkpoint",
-            "start",
-            "shard",
-            "inspect",
-            "fuzz",
-        ],
-        wrong: &[
-            ("advisory", "locks"),
-            ("advisory", "shard"),
-            ("catalog", "shard"),
-            ("catalog", "txn"),
-            ("checkpoint", "shard"),
-            ("commit", "shard"),
-            ("commit", "start"),
-            ("index_build", "memory"),
-            ("index_build", "start"),
-            ("index_build", "txn"),
-            ("locks", "txn"),
-            ("memory", "shard"),
-            ("memory", "txn"),
-            ("reads", "shard"),
-            ("reads", "txn"),
-            ("sequence", "shard"),
-            ("start", "shard"),
-            ("txn", "commit"),
-            ("txn", "shard"),
-        ],
-    },
-];
+const HOUSES: &[House] = &[House {
+    name: "engine",
+    rooms: &[
+        "planted",
+        "record",
+        "storage",
+        "index_build",
+        "reads",
+        "memory",
+        "advisory",
+        "catalog",
+        "locks",
+        "txn",
+        "commit",
+        "sequence",
+        "checkpoint",
+        "start",
+        "shard",
+        "inspect",
+        "fuzz",
+    ],
+    wrong: &[
+        ("advisory", "locks"),
+        ("advisory", "shard"),
+        ("catalog", "shard"),
+        ("catalog", "txn"),
+        ("checkpoint", "shard"),
+        ("commit", "shard"),
+        ("commit", "start"),
+        ("index_build", "memory"),
+        ("index_build", "start"),
+        ("index_build", "txn"),
+        ("locks", "txn"),
+        ("memory", "shard"),
+        ("memory", "txn"),
+        ("reads", "shard"),
+        ("reads", "txn"),
+        ("sequence", "shard"),
+        ("start", "shard"),
+        ("txn", "commit"),
+        ("txn", "shard"),
+    ],
+}];
 /// Crates that may depend on anything.
 const FREE: &[&str] = &["server", "bench", "testkit", "sim", "fuzz"];
 
@@ -137,22 +126,22 @@ const LICENCES: &[&str] = &[
     "NCSA",
 ];
 
-/// Files of `sql` that may read the text of a stored expression: to bind it, to show it, to run it over rows. What depends on what, and
+/// Files of the layers of SQL that may read the text of a stored expression: to bind it, to show it, to run it over rows. What depends on what, and
 /// what a rename or a drop does, is decided by references (decision 0022).
 const READERS_OF_TEXTS: &[&str] = &[
-    "bind/dml.rs",
-    "bind/stored.rs",
-    "bind/view.rs",
-    "ddl/alter_table.rs",
-    "ddl/constraint.rs",
-    "ddl/session.rs",
-    "ddl/types.rs",
-    "definitions.rs",
-    "system/constraints.rs",
-    "system/deparse.rs",
-    "system/deparse_stored.rs",
-    "system/functions/catalog.rs",
-    "system/relations.rs",
+    "sql-bind/src/dml.rs",
+    "sql-bind/src/stored.rs",
+    "sql-bind/src/view.rs",
+    "sql-catalog/src/constraints.rs",
+    "sql-catalog/src/conversion.rs",
+    "sql-catalog/src/deparse.rs",
+    "sql-catalog/src/deparse_stored.rs",
+    "sql-catalog/src/functions/catalog.rs",
+    "sql-catalog/src/relations.rs",
+    "sql-ddl/src/alter_table.rs",
+    "sql-ddl/src/constraint.rs",
+    "sql-ddl/src/session.rs",
+    "sql-ddl/src/types.rs",
 ];
 
 /// The ways to the text of a stored expression.
@@ -271,12 +260,13 @@ fn unknown_rules(name: &str, text: &str, known: &BTreeSet<&str>) -> Vec<String> 
     faults.map(|word| format!("{name} cites rule {word}, which docs/RULES.md does not have")).collect()
 }
 
-/// Files of `sql` that read the texts of stored expressions and should not.
+/// Files of the layers of SQL that read the texts of stored expressions and should not.
 fn texts(root: &Path) -> Vec<String> {
-    match files(&root.join("crates/sql/src"), Path::new("")) {
+    let of_layer = |layer: &&str| match files(&root.join("crates"), &Path::new(layer).join("src")) {
         Ok(files) => files.iter().flat_map(|(name, code)| reading(name, code)).collect(),
         Err(error) => vec![error],
-    }
+    };
+    SQL.iter().flat_map(of_layer).collect()
 }
 
 /// How a file reads the text of a stored expression although it should not.
@@ -285,7 +275,12 @@ fn reading(name: &str, code: &str) -> Vec<String> {
         return Vec::new();
     }
     let found = WAYS_TO_TEXTS.iter().filter(|way| code.contains(**way));
-    found.map(|way| format!("crates/sql/src/{name} reads the text of a stored expression (`{way}`)")).collect()
+    found.map(|way| format!("crates/{name} reads the text of a stored expression (`{way}`)")).collect()
+}
+
+/// The place of a crate among the layers of SQL.
+fn layer(name: &str) -> Option<usize> {
+    SQL.iter().position(|layer| *layer == name)
 }
 
 fn edges(own: &[&Value], names: &BTreeSet<&str>) -> Vec<String> {
@@ -299,12 +294,15 @@ fn edges(own: &[&Value], names: &BTreeSet<&str>) -> Vec<String> {
             if !names.contains(target) || target == "base" || for_tests {
                 continue;
             }
-            let fits = FREE.contains(&name) || allowed.get(name).is_some_and(|list| list.contains(&target));
+            let fits = FREE.contains(&name)
+                || allowed.get(name).is_some_and(|list| list.contains(&target))
+                || layer(name)
+                    .is_some_and(|own| BELOW_SQL.contains(&target) || layer(target).is_some_and(|other| other < own));
             if !fits || (TESTS_ONLY.contains(&target) && !TESTS_ONLY.contains(&name)) {
                 faults.push(format!("crate `{name}` must not depend on `{target}`"));
             }
         }
-        if !FREE.contains(&name) && !allowed.contains_key(name) {
+        if !FREE.contains(&name) && !allowed.contains_key(name) && layer(name).is_none() {
             faults.push(format!("crate `{name}` has no place in the list of allowed edges"));
         }
     }
@@ -373,10 +371,13 @@ mod tests {
 
     #[test]
     fn who_decides_what_depends_on_what_reads_no_text() {
-        assert_eq!(reading("ddl/uses.rs", "for reference in expression.references() {").len(), 0);
-        assert_eq!(reading("ddl/uses.rs", "crate::stored::text(expression, catalog, None).contains(name)").len(), 1);
-        assert_eq!(reading("ddl/drop.rs", "if let Expression::Written(text) = default {").len(), 1);
-        assert_eq!(reading("bind/stored.rs", "Part::Text(text)").len(), 0);
+        assert_eq!(reading("sql-ddl/src/uses.rs", "for reference in expression.references() {").len(), 0);
+        assert_eq!(
+            reading("sql-ddl/src/uses.rs", "sql_bind::stored::text(expression, catalog, None).contains(name)").len(),
+            1
+        );
+        assert_eq!(reading("sql-ddl/src/drop.rs", "if let Expression::Written(text) = default {").len(), 1);
+        assert_eq!(reading("sql-bind/src/stored.rs", "Part::Text(text)").len(), 0);
     }
 
     #[test]
@@ -392,11 +393,13 @@ mod tests {
     #[test]
     fn an_edge_that_is_not_allowed_is_a_fault() {
         let package = |name: &str, target: &str, kind: Value| serde_json::json!({"name": name, "dependencies": [{"name": target, "kind": kind}]});
-        let names = BTreeSet::from(["sql", "engine", "types", "testkit"]);
+        let names = BTreeSet::from(["sql-plan", "sql-bind", "sql-exec", "engine", "types", "testkit"]);
         let faults = |p: Value| edges(&[&p], &names).len();
-        assert_eq!(faults(package("sql", "types", Value::Null)), 0);
-        assert_eq!(faults(package("sql", "engine", Value::Null)), 1);
-        assert_eq!(faults(package("sql", "engine", "dev".into())), 0);
+        assert_eq!(faults(package("sql-plan", "types", Value::Null)), 0);
+        assert_eq!(faults(package("sql-plan", "sql-bind", Value::Null)), 0);
+        assert_eq!(faults(package("sql-plan", "sql-exec", Value::Null)), 1);
+        assert_eq!(faults(package("sql-plan", "engine", Value::Null)), 1);
+        assert_eq!(faults(package("sql-plan", "engine", "dev".into())), 0);
         assert_eq!(faults(package("server", "testkit", Value::Null)), 1);
         assert_eq!(faults(package("unknown", "types", Value::Null)), 2);
     }

@@ -2,7 +2,7 @@
 //!
 //! Responsible for: counting units of work on the current thread, and looking, each [`QUANTUM`] units, whether the statement
 //! should stop ([`Stop`]) and whether it is the turn of others ([`Host`]); sending work away that cannot be counted.
-//! Not responsible for: what a turn is, and how one is given away (`env::strand`); when a statement should stop (`sql`).
+//! Not responsible for: what a turn is, and how one is given away (`env::strand`); when a statement should stop (`sql-session`).
 //! Invariants: a loop whose length a user chooses passes [`step`] or [`beat`]; a unit is a few nanoseconds of work at most, about
 //! that of looking at a byte. Neither is passed where a latch or a borrow is held that others of the thread may want, except
 //! inside [`closed`].

@@ -1,6 +1,6 @@
 //! The figures that SQL keeps of its statements.
 
-use sql::metrics::{self, StatementKind};
+use sql_session::metrics::{self, StatementKind};
 
 use crate::{Exposition, FamilyKind};
 

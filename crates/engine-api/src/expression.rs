@@ -1,7 +1,7 @@
 //! Expressions that definitions keep: text in which every name is a reference.
 //!
 //! Responsible for: what a stored expression is ([`Expression`]), and what it refers to.
-//! Not responsible for: its text with the names of today, and what it means (`sql`).
+//! Not responsible for: its text with the names of today, and what it means (`sql-bind`).
 //! Invariant: no name of anything that a statement can rename, move or drop is in a kept expression's text (decision 0022).
 
 use std::sync::Arc;

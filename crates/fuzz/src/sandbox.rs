@@ -10,9 +10,9 @@ use std::task::{Context, Poll, Waker};
 use base::{Error, Lsn, Notice, Result};
 use engine::{Shard, ShardOptions};
 use env::sim::SimDisk;
-use sql::exec::OutputRow;
-use sql::monitor::ClientPlace;
-use sql::session::{Host, Output, ResultColumn, Session, Shared};
+use sql_exec::OutputRow;
+use sql_functions::monitor::ClientPlace;
+use sql_session::{Host, Output, ResultColumn, Session, Shared};
 use types::OutputSettings;
 
 use crate::log::world;

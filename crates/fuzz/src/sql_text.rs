@@ -3,8 +3,8 @@
 
 use std::cell::RefCell;
 
-use sql::parse::fingerprint::fingerprint;
-use sql::parse::parse;
+use sql_parse::fingerprint::fingerprint;
+use sql_parse::parse;
 
 use crate::Sandbox;
 

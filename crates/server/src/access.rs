@@ -7,7 +7,7 @@ use base::Error;
 use engine_api::Catalog;
 use pgwire::scram::Verifier;
 use pgwire::{AuthPlan, Peer, Startup, Tls};
-use sql::functions::LoginRule;
+use sql_functions::LoginRule;
 
 use crate::backend::{has_password, is_loopback};
 use crate::config::ServeOptions;

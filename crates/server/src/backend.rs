@@ -7,8 +7,8 @@ use base::{Error, Result, SqlState};
 use engine::Shard;
 use engine_api::Catalog;
 use pgwire::{AuthPlan, BackendKey, Out, Peer, Registry, Startup};
-use sql::monitor::{ClientPlace, Encryption};
-use sql::session::{Session, Shared};
+use sql_functions::monitor::{ClientPlace, Encryption};
+use sql_session::{Session, Shared};
 
 use crate::access::Access;
 use crate::garbage;

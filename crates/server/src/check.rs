@@ -186,7 +186,7 @@ fn report(path: &Path, found: &Found) -> String {
         line(format!("log: {}", if was_closed { "closed in order".to_string() } else { unclosed() }));
     }
     line(format!("catalog: {} objects", sound.objects));
-    for unclear in sql::definitions::unclear(&sound.catalog) {
+    for unclear in sql_catalog::conversion::unclear(&sound.catalog) {
         line(format!("definition: {} has no meaning: {}", unclear.what, unclear.why));
     }
     for name in &sound.prepared {

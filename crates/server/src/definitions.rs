@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::Result;
 use engine::Shard;
 use engine_api::{CatalogObject, Durability, Engine as _, Step, TableLockMode, Txn, TxnOptions, WaitPolicy};
-use sql::definitions::convert;
+use sql_catalog::conversion::convert;
 
 /// Converts what an earlier version has left, durably, and says what cannot be. What is converted already costs a look at the catalog.
 ///

@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use base::{Error, SqlState};
 use engine_api::Catalog;
 use pgwire::Peer;
-use sql::functions::LoginRule;
-use sql::privileges::{Who, roles};
+use sql_functions::LoginRule;
+use sql_parse::privileges::{Who, roles};
 
 /// How a client has to prove who it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use base::{Error, Result};
 use env::Clock;
 use pgwire::scram::{ITERATIONS, Verifier};
 use pgwire::{Registry, timers};
-use sql::functions::LoginRule;
-use sql::session::Host;
+use sql_functions::LoginRule;
+use sql_session::Host;
 
 use crate::access::Access;
 

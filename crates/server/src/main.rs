@@ -1,7 +1,7 @@
 //! `nyala`: configuration, wiring, life cycle.
 //!
 //! Responsible for: the command line, opening a data directory, carrying replies and waits between the wire (`pgwire`),
-//! SQL (`sql`) and the shard (`engine`), background work, signals, the log on stderr, exit codes.
+//! SQL (`sql-session`) and the shard (`engine`), background work, signals, the log on stderr, exit codes.
 //! Not responsible for: logic. What a statement means, when a lock is free, which bytes a message has: the crates below.
 //! Invariants:
 //! - One process owns a data directory.

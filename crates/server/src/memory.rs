@@ -15,7 +15,7 @@ use engine::{Process, Shard};
 use engine_api::{Engine as _, MemoryKind};
 use env::{Joined, Spawn};
 use rustix::process::{Resource, getrlimit};
-use sql::session::Shared;
+use sql_session::Shared;
 
 use crate::config::Memory;
 

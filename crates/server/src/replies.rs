@@ -6,8 +6,8 @@ use std::pin::Pin;
 use base::{Error, Lsn, Notice, Result, work};
 use pgwire::{Column, CopyIn, Format, Formats, Out};
 use smallvec::SmallVec;
-use sql::exec::OutputRow;
-use sql::session::{Output, ResultColumn, Verb};
+use sql_exec::OutputRow;
+use sql_session::{Output, ResultColumn, Verb};
 use types::encoding::{Conversion, recode_binary, utf8};
 use types::{DatumRef, OutputSettings};
 
@@ -260,9 +260,10 @@ fn copy_format(binary: bool) -> Format {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use sql::ir::Ty;
+    use sql_ir::Ty;
     use types::{Datum, oid};
+
+    use super::*;
 
     #[test]
     fn rows_are_encoded_in_the_formats_asked_for() {

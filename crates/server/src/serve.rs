@@ -15,8 +15,8 @@ use engine::{Progress, Shard};
 use engine_api::Engine as _;
 use env::{DiskLock, World};
 use pgwire::{Registry, Server, ServerConfig, timers};
-use sql::session::Refresher;
-use sql::session::{Shared, check_configured};
+use sql_session::Refresher;
+use sql_session::{Shared, check_configured};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::access::Access;

@@ -16,7 +16,7 @@ use env::strand::{Polled, Strand};
 use pgwire::{Bind, CancelHandle, Format, Out, Parse, TransactionStatus, timers};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use sql::session::{BoundValue, CancelToken, Session};
+use sql_session::{BoundValue, CancelToken, Session};
 
 use crate::replies::{Replies, ResultFormats, describe};
 

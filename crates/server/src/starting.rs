@@ -88,7 +88,7 @@ pub fn give_up(signal: &str) -> ! {
 fn open_shard(world: &World, options: &ServeOptions, progress: Arc<Progress>) -> Result<Shard, String> {
     let shard_options = ShardOptions {
         memory_limit: options.memory_limit.bytes(memory_total(cores(options))),
-        compiler: Some(sql::index_code::compiler()),
+        compiler: Some(sql_catalog::index_code::compiler()),
         threads: cores(options),
         log: batches(options.log_segment),
         progress,

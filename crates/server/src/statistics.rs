@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use env::{Joined, Spawn};
-use sql::session::Refresher;
+use sql_session::Refresher;
 
 /// Shortest pause between steps of a look at a table; otherwise as long as the step: half of a core at most, and only while it looks.
 const PAUSE_WORKING: Duration = Duration::from_micros(500);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use base::watch::{self, Phase, Watched};
 use env::{Joined, Spawn};
-use sql::monitor::Monitor;
+use sql_functions::monitor::Monitor;
 
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -74,7 +74,7 @@ impl Core {
 fn doing(what: u32) -> String {
     match Phase::name(what) {
         Some(phase) => phase.to_string(),
-        None => match sql::functions::function_by_oid(what) {
+        None => match sql_functions::function_by_oid(what) {
             Some(function) => format!("function {}", function.name),
             None => format!("function {what}"),
         },
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_turn_that_lasts_is_counted_once() {
-        sql::system::install();
+        sql_catalog::install();
         let (told, asked) = mpsc::channel();
         let (go, end) = mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {

@@ -374,6 +374,11 @@ fn same(sql: &str, expected: &Reply, actual: &Reply) -> bool {
     if expected == actual || has_constants || is_listed(sql, expected, actual) {
         return true;
     }
+    let cut =
+        |reply: &Reply| reply.events.iter().filter(|event| matches!(event, Event::Row(_))).count() == schemas::ROWS_MAX;
+    if cut(expected) && cut(actual) {
+        return true;
+    }
     let (Some(first), Some(second)) = (expected.error(), actual.error()) else { return false };
     let has_parts = sql.contains(", ") || sql.contains("FOREIGN KEY") || sql.contains(" REFERENCES ");
     if sql.starts_with("CREATE TABLE") || sql.starts_with("ALTER TABLE") && has_parts {

@@ -1,6 +1,6 @@
 //! `jsonpath`: the language of SQL/JSON for taking parts of a document.
 //!
-//! Responsible for: what a path is, and the text that PostgreSQL shows for it. Not responsible for: running paths (`sql`),
+//! Responsible for: what a path is, and the text that PostgreSQL shows for it. Not responsible for: running paths (`sql-functions`),
 //! and whether the regular expressions in them are valid.
 
 mod lex;

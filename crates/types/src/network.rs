@@ -1,7 +1,7 @@
 //! Addresses of networks and hosts: `inet`, `cidr`.
 //!
 //! Responsible for: their text forms, their order, their arithmetic.
-//! Not responsible for: which function SQL calls by which name (`sql`).
+//! Not responsible for: which function SQL calls by which name (`sql-functions`).
 //! Invariants: a prefix is at most as long as the address; a value of `cidr` has no bit set behind its prefix.
 //! Source: what PostgreSQL reads and writes, which stems from BIND's `inet_net_pton` and `inet_net_ntop`.
 

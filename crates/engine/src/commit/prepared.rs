@@ -1,7 +1,7 @@
 //! Transactions between the phases of their commit.
 //!
 //! Responsible for: PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED; bringing back at a start what was prepared.
-//! Not responsible for: who may end one (`sql`).
+//! Not responsible for: who may end one (`sql-session`).
 //!
 //! The Prepare record has the operations of the transaction, as a Commit record would, and last what it is beside them: its
 //! name, its locks, what it has read if it is SERIALIZABLE ([`PreparedState`]). The record that ends it names its transaction id.

@@ -1,7 +1,7 @@
 //! Working memory: what the process has allocated beside rows, indexes and what else has an account of its own.
 //!
 //! Responsible for: how much of it there is, how much there may be, the refusal (53200) that says so; what the process holds beside.
-//! Not responsible for: counting what is allocated (`env`), budgets of single statements (`sql`), rows (`throttle`).
+//! Not responsible for: counting what is allocated (`env`), budgets of single statements (`sql-exec`), rows (`throttle`).
 //! Invariants: working memory is what is left of the process's heap when everything that is counted as it changes is taken
 //! off: values under evaluation, parse trees, plans being made, settings, prepared statements, messages. So nothing that a
 //! session can make grow is outside of the limit, whether or not its owner counts it.

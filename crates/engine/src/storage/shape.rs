@@ -5,7 +5,7 @@
 //! An index that has some rows only gives the others an empty key, which no entry has.
 //! A key may be long work. Who holds latches or a pin asks for it by [`Shape::new_key`], which gives up, lets go of all, and has
 //! it computed by [`Shape::prepare`]; from then on it is known.
-//! Invariant: for a layout of the table, [`Shape::key`] of a tuple is the same bytes that `sql` encodes for the same values.
+//! Invariant: for a layout of the table, [`Shape::key`] of a tuple is the same bytes that `sql-exec` encodes for the same values.
 
 use base::{LayoutId, Oid, Result, work};
 use engine_api::{IndexCode, IndexDesc, TableDesc};

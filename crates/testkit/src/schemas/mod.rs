@@ -11,7 +11,7 @@ mod questions;
 mod schema;
 mod values;
 
-pub use questions::{at_rest, questions, sequences_at};
+pub use questions::{ROWS_MAX, at_rest, questions, sequences_at};
 pub use schema::{Column, Constraint, Family, Made, Relation, Schema};
 
 use crate::random::Random;

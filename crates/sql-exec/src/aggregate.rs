@@ -1,0 +1,445 @@
+//! GROUP BY and aggregates, by hashing. Groups come in order of their first row.
+
+use std::sync::Arc;
+
+use base::watch::{self, Phase};
+use base::work::{self, Count as _};
+use base::{Error, Oid, Result};
+use smallvec::SmallVec;
+use sql_functions::{Accumulator, SortedBy};
+use sql_ir::row_codec::StoredRow;
+use sql_plan::{AggregateCall, AggregateNode, AggregateResult, Node, SortSlot, StoredColumns};
+use types::{Datum, DatumRef, room};
+
+use super::rows::{KeyTable, RowLists, RowStore};
+use super::scan::Scan;
+use super::sort::{self, compare_keys};
+use super::{Cx, Next, Operator, operator};
+
+/// Rough bytes of the state of one aggregate of one group.
+const STATE_BYTES: usize = 64;
+
+/// Units of work that adding a row to a group is, at least.
+const GROUP_UNITS: usize = 64;
+
+/// Groups its input.
+pub(super) struct Aggregate {
+    node: Arc<AggregateNode>,
+    input: Input,
+    groups: Groups,
+    complete: bool,
+    at: usize,
+}
+
+/// Where the rows come from.
+enum Input {
+    /// Any operator; they lie in the frame.
+    Any(Box<dyn Operator>),
+    /// A scan whose rows stay where they are ([`AggregateNode::stored`]).
+    Stored(Box<Scan>),
+}
+
+/// The groups so far.
+struct Groups {
+    keys: KeyTable,
+    /// Columns that are constant in a group, from its first row.
+    carried: RowStore,
+    /// One state for each of `node.calls`, group after group.
+    states: RowLists<AggregateState>,
+    count: usize,
+    key: Vec<Datum>,
+}
+
+/// One aggregate of one group.
+struct AggregateState {
+    accumulator: Box<dyn Accumulator>,
+    /// Arguments seen (DISTINCT).
+    seen: Option<KeyTable>,
+    /// Sort keys and arguments, kept until the end (ORDER BY in the call).
+    kept: Vec<Vec<Datum>>,
+    /// Bytes of the accumulator that have been charged.
+    charged: usize,
+}
+
+impl Drop for AggregateState {
+    fn drop(&mut self) {
+        work::discard(&mut self.kept);
+    }
+}
+
+impl AggregateState {
+    fn new(call: &AggregateCall) -> AggregateState {
+        AggregateState {
+            accumulator: (call.aggregate.create)(&call.arg_types),
+            seen: call.distinct.then(|| KeyTable::new(&call.arg_types)),
+            kept: Vec::new(),
+            charged: STATE_BYTES,
+        }
+    }
+
+    /// A state of an ordered-set aggregate learns its direct arguments from the first row of its group.
+    fn begin(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+        if call.aggregate.ordered_set {
+            let values = call.direct.iter().map(|code| code.eval(cx, frame)).collect::<Result<Vec<_>>>()?;
+            let by =
+                |&(_, ty, descending, nulls_first): &(_, Oid, bool, bool)| SortedBy { ty, descending, nulls_first };
+            let order: Vec<SortedBy> = call.order.iter().map(by).collect();
+            self.accumulator.direct(&values, &order);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+        if let Some(filter) = &call.filter
+            && filter.truth(cx, frame)? != Some(true)
+        {
+            return Ok(());
+        }
+        if let ([arg], true) = (call.args.as_slice(), call.order.is_empty()) {
+            let value = arg.value(cx, frame)?;
+            if call.aggregate.strict && value.is_null() {
+                return Ok(());
+            }
+            return self.accumulate(std::slice::from_ref(&*value), cx);
+        }
+        let mut args: SmallVec<[Datum; 2]> = SmallVec::new();
+        for arg in &call.args {
+            args.push(arg.eval(cx, frame)?);
+        }
+        if call.aggregate.strict && args.iter().any(Datum::is_null) {
+            return Ok(());
+        }
+        if call.order.is_empty() {
+            return self.accumulate(&args, cx);
+        }
+        if !self.is_new(&args, cx)? {
+            return Ok(());
+        }
+        let mut row: Vec<Datum> = Vec::with_capacity(call.order.len() + args.len());
+        for (code, ..) in &call.order {
+            row.push(code.eval(cx, frame)?);
+        }
+        row.extend(args);
+        // The row, and its place when it is sorted.
+        cx.run.charge(row.iter().map(super::rows::datum_bytes).sum::<usize>() + 24 + 16)?;
+        room::reserve(&mut self.kept, 1);
+        self.kept.push(row);
+        Ok(())
+    }
+
+    /// Whether DISTINCT lets these arguments through.
+    fn is_new(&mut self, args: &[Datum], cx: &mut Cx<'_, '_>) -> Result<bool> {
+        let Some(seen) = &mut self.seen else { return Ok(true) };
+        work::step(GROUP_UNITS)?;
+        let (_, new) = seen.insert(args);
+        if new {
+            cx.run.charge(seen.entry_bytes())?;
+        }
+        Ok(new)
+    }
+
+    fn accumulate(&mut self, args: &[Datum], cx: &mut Cx<'_, '_>) -> Result<()> {
+        if self.is_new(args, cx)? {
+            self.accumulator.add(cx.run.eval, args)?;
+            self.charge(cx)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a row where it lies.
+    fn add_stored(
+        &mut self,
+        call: &AggregateCall,
+        column: Option<u32>,
+        row: StoredRow<'_>,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<()> {
+        let Some(column) = column else { return self.accumulate(&[], cx) };
+        let value = row.get(column as usize);
+        if call.aggregate.strict && matches!(value, DatumRef::Null) {
+            return Ok(());
+        }
+        if self.seen.is_some() {
+            return self.accumulate(&[value.to_owned()], cx);
+        }
+        self.accumulator.add_stored(cx.run.eval, value)?;
+        self.charge(cx)
+    }
+
+    /// Charges what the accumulator holds by now.
+    #[inline]
+    fn charge(&mut self, cx: &mut Cx<'_, '_>) -> Result<()> {
+        let bytes = self.accumulator.memory();
+        if bytes > self.charged {
+            cx.run.charge(bytes - self.charged)?;
+            self.charged = bytes;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>) -> Result<Datum> {
+        if !self.kept.is_empty() {
+            watch::does(Phase::Aggregate);
+            let keys: Vec<(usize, SortSlot)> = call
+                .order
+                .iter()
+                .enumerate()
+                .map(|(i, &(_, ty, descending, nulls_first))| (i, SortSlot { slot: 0, ty, descending, nulls_first }))
+                .collect();
+            // Rows are freed one by one, also when the statement is stopped meanwhile.
+            for place in in_order(&self.kept, &keys) {
+                work::step(16)?;
+                let row = std::mem::take(&mut self.kept[place]);
+                self.accumulator.add(cx.run.eval, &row[keys.len()..])?;
+            }
+            work::discard(&mut self.kept);
+        }
+        self.accumulator.finish(cx.run.eval)
+    }
+}
+
+/// The places of the rows in the order of the keys, which their first values are; equal rows as they came.
+fn in_order(rows: &[Vec<Datum>], keys: &[(usize, SortSlot)]) -> impl Iterator<Item = usize> + use<> {
+    let head = |row: &Vec<Datum>| match (keys, row.as_slice()) {
+        ([(_, key), ..], [value, ..]) => {
+            sort::head(key, (!value.is_null()).then(|| types::abbreviate(key.ty, &value.as_ref())))
+        }
+        _ => 0,
+    };
+    // It was charged with the rows.
+    let mut order: Vec<(u64, usize)> = Vec::with_capacity(rows.len());
+    order.extend(rows.iter().counted(8).enumerate().map(|(place, row)| (head(row), place)));
+    order.sort_unstable_by(|a, b| {
+        // Comparing rows counts by itself.
+        work::beat(1);
+        a.0.cmp(&b.0).then_with(|| compare_keys(keys, &rows[a.1], &rows[b.1])).then(a.1.cmp(&b.1))
+    });
+    order.into_iter().map(|(_, place)| place)
+}
+
+impl Aggregate {
+    pub fn new(node: &Arc<AggregateNode>) -> Aggregate {
+        // The number of a grouping set is a key before all others.
+        let number = (!node.sets.is_empty()).then_some(types::oid::INT4);
+        let types: Vec<Oid> = number.into_iter().chain(node.keys.iter().map(|(_, _, ty)| *ty)).collect();
+        let groups = Groups {
+            keys: KeyTable::new(&types),
+            carried: RowStore::default(),
+            states: RowLists::default(),
+            count: 0,
+            key: Vec::new(),
+        };
+        let input = match (&node.input, &node.stored) {
+            (Node::Scan(scan), Some(_)) => Input::Stored(Box::new(Scan::straight(scan))),
+            (input, _) => Input::Any(operator(input)),
+        };
+        Aggregate { input, groups, node: Arc::clone(node), complete: false, at: 0 }
+    }
+}
+
+impl Groups {
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.carried.clear();
+        self.states.clear();
+        self.count = 0;
+    }
+
+    fn add(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+        self.key.clear();
+        for (code, ..) in &node.keys {
+            self.key.push(code.eval(cx, frame)?);
+        }
+        if !node.sets.is_empty() {
+            let key = std::mem::take(&mut self.key);
+            for set in 0..node.sets.len() {
+                // A row is in up to thousands of groups.
+                work::step(GROUP_UNITS)?;
+                self.key = in_set(node, set, &key);
+                let group = self.group(node, cx, frame)?;
+                self.add_to(group, node, cx, frame)?;
+            }
+            self.key = key;
+            return Ok(());
+        }
+        let group = if node.keys.is_empty() {
+            if self.count == 0 {
+                self.new_group(node, cx, frame)?;
+            }
+            0
+        } else {
+            self.group(node, cx, frame)?
+        };
+        self.add_to(group, node, cx, frame)
+    }
+
+    /// Takes a row where it lies.
+    fn add_stored(
+        &mut self,
+        node: &AggregateNode,
+        columns: &StoredColumns,
+        row: StoredRow<'_>,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<()> {
+        let mut group = 0;
+        let mut new = self.count == 0;
+        if !columns.keys.is_empty() {
+            (group, new) = self.keys.insert_stored(|at| row.get(columns.keys[at] as usize));
+            if new {
+                cx.run.charge(self.keys.entry_bytes())?;
+            }
+        }
+        if new {
+            let bytes = self.carried.push_values(columns.carried.iter().map(|&column| row.get_owned(column as usize)));
+            self.add_states(node, bytes, cx)?;
+        }
+        for (at, state) in self.states.row_mut(group).iter_mut().enumerate() {
+            state.add_stored(&node.calls[at], columns.args[at], row, cx)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the states of a new group, whose carried columns take so many bytes.
+    fn add_states(&mut self, node: &AggregateNode, bytes: usize, cx: &mut Cx<'_, '_>) -> Result<()> {
+        cx.run.charge(bytes + node.calls.len() * STATE_BYTES)?;
+        self.states.push(node.calls.iter().map(AggregateState::new));
+        self.count += 1;
+        Ok(())
+    }
+
+    /// The group of the key.
+    fn group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<usize> {
+        let (number, new) = self.keys.insert(&self.key);
+        if new {
+            cx.run.charge(self.keys.entry_bytes())?;
+            self.new_group(node, cx, frame)?;
+        }
+        Ok(number)
+    }
+
+    fn add_to(&mut self, group: usize, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+        for (state, call) in self.states.row_mut(group).iter_mut().zip(&node.calls) {
+            state.add(call, cx, frame)?;
+        }
+        Ok(())
+    }
+
+    fn new_group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+        let bytes = self.carried.push(frame, &node.carried);
+        self.add_states(node, bytes, cx)?;
+        let any_direct = node.calls.iter().any(|call| !call.direct.is_empty());
+        let first = self.key.len().saturating_sub(node.keys.len());
+        let mut swap_keys = |frame: &mut [Datum]| {
+            for ((_, slot, _), value) in node.keys.iter().zip(&mut self.key[first..]).filter(|_| any_direct) {
+                std::mem::swap(&mut frame[*slot as usize], value);
+            }
+        };
+        // Direct arguments are about the group: its keys stand in the frame while they are evaluated.
+        swap_keys(frame);
+        let mut states = self.states.row_mut(self.count - 1).iter_mut().zip(&node.calls);
+        let begun = states.try_for_each(|(state, call)| state.begin(call, cx, frame));
+        swap_keys(frame);
+        begun
+    }
+}
+
+/// A key in a grouping set: the set's number, the values of its keys, NULL for the others.
+fn in_set(node: &AggregateNode, set: usize, key: &[Datum]) -> Vec<Datum> {
+    let of = |(i, value): (usize, &Datum)| if node.sets[set].contains(&i) { value.clone() } else { Datum::Null };
+    std::iter::once(Datum::Int4(set as i32)).chain(key.iter().enumerate().map(of)).collect()
+}
+
+impl Groups {
+    /// An empty grouping set has one group, even of no rows.
+    fn add_empty_sets(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+        for set in (0..node.sets.len()).filter(|set| node.sets[*set].is_empty()) {
+            self.key = in_set(node, set, &vec![Datum::Null; node.keys.len()]);
+            if self.keys.find(&self.key).is_none() {
+                for &slot in &node.carried {
+                    frame[slot as usize] = Datum::Null;
+                }
+                self.group(node, cx, frame)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Operator for Aggregate {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        let node = Arc::clone(&self.node);
+        while !self.complete {
+            let next = match &mut self.input {
+                Input::Any(input) => input.next(cx, frame)?,
+                Input::Stored(scan) => scan.next(cx, frame)?,
+            };
+            match next {
+                Next::Row => match (&self.input, &node.stored) {
+                    (Input::Stored(scan), Some(columns)) => {
+                        let row = scan.row().ok_or_else(|| Error::internal("a row of an unknown layout"))?;
+                        self.groups.add_stored(&node, columns, row, cx)?;
+                    }
+                    _ => self.groups.add(&node, cx, frame)?,
+                },
+                Next::Done => {
+                    if !node.sets.is_empty() {
+                        self.groups.add_empty_sets(&node, cx, frame)?;
+                    } else if node.keys.is_empty() && self.groups.count == 0 {
+                        // No row at all: one group whose columns are NULL.
+                        for &slot in &node.carried {
+                            frame[slot as usize] = Datum::Null;
+                        }
+                        self.groups.new_group(&node, cx, frame)?;
+                    }
+                    self.complete = true;
+                }
+                wait => return Ok(wait),
+            }
+        }
+        let groups = &mut self.groups;
+        if self.at == groups.count {
+            return Ok(Next::Done);
+        }
+        if let Some(wait) = cx.run.tick(1)? {
+            return Ok(Next::Wait(wait));
+        }
+        let group = self.at;
+        self.at += 1;
+        groups.carried.restore(group, frame, &node.carried);
+        if !node.sets.is_empty() {
+            let [Datum::Int4(set), key @ ..] = groups.keys.key(group) else { return Ok(Next::Done) };
+            for ((_, slot, _), value) in node.keys.iter().zip(key) {
+                frame[*slot as usize] = value.clone();
+            }
+            let set = &node.sets[*set as usize];
+            for (slot, keys) in &node.groupings {
+                let bits = keys.iter().fold(0, |bits, key| bits << 1 | i32::from(!set.contains(key)));
+                frame[*slot as usize] = Datum::Int4(bits);
+            }
+        } else if !node.keys.is_empty() {
+            for (slot, _) in &node.groupings {
+                frame[*slot as usize] = Datum::Int4(0);
+            }
+            for ((_, slot, _), value) in node.keys.iter().zip(groups.keys.key(group)) {
+                frame[*slot as usize] = value.clone();
+            }
+        }
+        let states = groups.states.row_mut(group);
+        for AggregateResult { call, average, slot } in &node.results {
+            let state = &mut states[*call];
+            frame[*slot as usize] =
+                if *average { state.accumulator.average()? } else { state.finish(&node.calls[*call], cx)? };
+        }
+        Ok(Next::Row)
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.groups.clear();
+        self.complete = false;
+        self.at = 0;
+        match &mut self.input {
+            Input::Any(input) => input.rescan(forget),
+            Input::Stored(scan) => scan.rescan(forget),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Constraints that are deferrable: what is looked at when the statement is done, and what when the transaction ends.
+//!
+//! A statement notes everything as if nothing were deferrable. When all its rows are done, what the transaction defers goes to
+//! the session's queue (`sql_session::deferred`), and the rest is looked at as ever.
+
+use std::sync::Arc;
+
+use base::{Oid, Result, RowId};
+use engine_api::{Catalog, ConstraintDesc, ConstraintKind, ForeignKeyAction, Step, TableDesc, TableRef, Wait};
+use sql_plan::{ParentChange, Target};
+use types::Datum;
+
+use super::Cx;
+use super::budget::MemoryBudget;
+use super::foreign_key::Constraints;
+use super::rows::datum_bytes;
+
+/// Something to be looked at before the transaction may commit.
+#[derive(Clone, Debug)]
+pub enum Check {
+    /// A row that points to another.
+    Child {
+        /// The constraint.
+        constraint: Oid,
+        /// The table of the row.
+        table: Oid,
+        /// The row.
+        row: RowId,
+    },
+    /// A key that was pointed to, perhaps.
+    Parent {
+        /// The constraint.
+        constraint: Oid,
+        /// The table of the row.
+        table: Oid,
+        /// The key that the row had.
+        old: Box<[Datum]>,
+    },
+    /// A row that may share its key with another.
+    Unique {
+        /// The constraint.
+        constraint: Oid,
+        /// The table of the row.
+        table: Oid,
+        /// The index of the constraint.
+        index: Oid,
+        /// The row.
+        row: RowId,
+    },
+}
+
+impl Check {
+    /// The constraint that is checked.
+    pub fn constraint(&self) -> Oid {
+        match self {
+            Check::Child { constraint, .. } | Check::Parent { constraint, .. } | Check::Unique { constraint, .. } => {
+                *constraint
+            }
+        }
+    }
+
+    /// The table whose row is looked at.
+    pub fn table(&self) -> Oid {
+        match self {
+            Check::Child { table, .. } | Check::Parent { table, .. } | Check::Unique { table, .. } => *table,
+        }
+    }
+
+    /// Bytes of its values.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Check::Parent { old, .. } => old.iter().map(datum_bytes).sum(),
+            _ => 0,
+        }
+    }
+}
+
+/// What the transaction defers, and where it goes until it is due.
+pub trait Deferrals {
+    /// Whether a deferrable constraint is deferred now.
+    fn is_deferred(&self, constraint: Oid, initially: bool) -> bool;
+    /// Takes a check.
+    ///
+    /// # Errors
+    /// 53200 beyond the budget.
+    fn defer(&self, check: Check, memory: &Arc<MemoryBudget>) -> Result<()>;
+}
+
+/// A row that may share its key in a unique index with another.
+pub(super) struct Unproven {
+    pub table: TableRef,
+    pub index: Oid,
+    pub row: RowId,
+}
+
+/// The constraint that an index is of, with its table.
+fn constraint_of(catalog: &Catalog, index: Oid) -> Option<(&TableDesc, &ConstraintDesc)> {
+    let table = catalog.table(catalog.index(index)?.table)?;
+    let own = |c: &&ConstraintDesc| matches!(c.kind, ConstraintKind::PrimaryKey { index: of } | ConstraintKind::Unique { index: of } if of == index);
+    Some((table, table.constraints.iter().find(own)?))
+}
+
+impl Constraints {
+    /// Hands what is deferred to the session; what is left is to be looked at now.
+    pub(super) fn defer_checks(&mut self, target: &Target, cx: &mut Cx<'_, '_>) -> Result<()> {
+        let mut unproven = Vec::new();
+        cx.run.txn.take_unproven(&mut unproven);
+        let deferrals = cx.run.deferrals;
+        let memory = cx.run.memory;
+        let is_deferred = |oid: Oid, initially: Option<bool>| {
+            let (Some(deferrals), Some(initially)) = (deferrals, initially) else { return false };
+            deferrals.is_deferred(oid, initially)
+        };
+        let defer = |check: Check| match deferrals {
+            Some(deferrals) => deferrals.defer(check, memory),
+            None => Ok(()),
+        };
+        for (index, row) in unproven {
+            let catalog = cx.run.txn.catalog();
+            let Some((table, constraint)) = constraint_of(&catalog, index) else { continue };
+            if is_deferred(constraint.oid, constraint.deferrable.then_some(constraint.deferred)) {
+                defer(Check::Unique { constraint: constraint.oid, table: table.oid, index, row })?;
+            } else {
+                let table = cx.run.txn.open_table(table.oid)?;
+                self.to_prove.push(Unproven { table, index, row });
+            }
+        }
+        let own = target.table.info.desc.oid;
+        for (key, values, row) in std::mem::take(&mut self.to_find) {
+            let reference = &target.references[key];
+            if is_deferred(reference.oid, reference.deferred) {
+                // NULLs point to nothing, whatever happens later; a change of the row is noted anew.
+                if values.iter().any(|value| !value.is_null()) {
+                    defer(Check::Child { constraint: reference.oid, table: own, row })?;
+                }
+            } else {
+                self.to_find.push((key, values, row));
+            }
+        }
+        for (key, old, new) in std::mem::take(&mut self.to_follow) {
+            let referenced = &target.referenced[key];
+            let change = if new.is_some() { ParentChange::KeyUpdated } else { ParentChange::Deleted };
+            let waits = referenced.action(change) == ForeignKeyAction::NoAction;
+            if waits && is_deferred(referenced.oid, referenced.deferred) {
+                if !old.iter().any(types::Datum::is_null) {
+                    defer(Check::Parent { constraint: referenced.oid, table: own, old: old.into() })?;
+                }
+            } else {
+                self.to_follow.push((key, old, new));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether rows are alone with their keys.
+    pub(super) fn prove(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Wait>> {
+        while let Some(unproven) = self.to_prove.get(self.proved) {
+            match cx.run.txn.prove_unique(&unproven.table, unproven.index, unproven.row)? {
+                Step::Ready(()) => self.proved += 1,
+                Step::Wait(wait) => return Ok(Some(wait)),
+            }
+            if let Some(wait) = cx.run.tick(1)? {
+                return Ok(Some(wait));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,42 @@
+//! Rows for which all conditions are true.
+
+use std::sync::Arc;
+
+use base::Result;
+use sql_ir::expr::all_true;
+use sql_plan::FilterNode;
+use types::Datum;
+
+use super::{Cx, Next, Operator, operator};
+
+/// WHERE, HAVING and conditions above outer joins.
+pub(super) struct Filter {
+    node: Arc<FilterNode>,
+    input: Box<dyn Operator>,
+}
+
+impl Filter {
+    pub fn new(node: &Arc<FilterNode>) -> Filter {
+        Filter { node: Arc::clone(node), input: operator(&node.input) }
+    }
+}
+
+impl Operator for Filter {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        loop {
+            match self.input.next(cx, frame)? {
+                Next::Row if all_true(&self.node.conditions, cx, frame)? => return Ok(Next::Row),
+                Next::Row => {
+                    if let Some(wait) = cx.run.tick(1)? {
+                        return Ok(Next::Wait(wait));
+                    }
+                }
+                other => return Ok(other),
+            }
+        }
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.input.rescan(forget);
+    }
+}

@@ -1,0 +1,92 @@
+//! Nested loop: for each outer row, the inner side anew. With an index scan inside that reads the outer row: index join.
+
+use std::sync::Arc;
+
+use base::Result;
+use sql_ir::expr::all_true;
+use sql_plan::{JoinType, NestedLoopNode};
+use types::Datum;
+
+use super::{Cx, Next, Operator, operator};
+
+/// Joins two inputs.
+pub(super) struct NestedLoop {
+    node: Arc<NestedLoopNode>,
+    outer: Box<dyn Operator>,
+    inner: Box<dyn Operator>,
+    /// An outer row is in the frame.
+    has_outer: bool,
+    /// That row has found a partner.
+    matched: bool,
+}
+
+impl NestedLoop {
+    pub fn new(node: &Arc<NestedLoopNode>) -> NestedLoop {
+        NestedLoop {
+            outer: operator(&node.outer),
+            inner: operator(&node.inner),
+            node: Arc::clone(node),
+            has_outer: false,
+            matched: false,
+        }
+    }
+}
+
+impl Operator for NestedLoop {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        loop {
+            if !self.has_outer {
+                match self.outer.next(cx, frame)? {
+                    Next::Row => {
+                        self.has_outer = true;
+                        self.matched = false;
+                        self.inner.rescan(self.node.anew);
+                    }
+                    other => return Ok(other),
+                }
+            }
+            match self.inner.next(cx, frame)? {
+                Next::Row => {
+                    if all_true(&self.node.conditions, cx, frame)? {
+                        self.matched = true;
+                        match self.node.join {
+                            // One partner says it all.
+                            JoinType::Semi | JoinType::Anti => self.has_outer = false,
+                            _ => return Ok(Next::Row),
+                        }
+                        if self.node.join == JoinType::Semi {
+                            return Ok(Next::Row);
+                        }
+                        continue;
+                    }
+                    if let Some(wait) = cx.run.tick(1)? {
+                        return Ok(Next::Wait(wait));
+                    }
+                }
+                Next::Done => {
+                    self.has_outer = false;
+                    match self.node.join {
+                        JoinType::Left if !self.matched => {
+                            for &slot in &self.node.inner_slots {
+                                frame[slot as usize] = Datum::Null;
+                            }
+                            return Ok(Next::Row);
+                        }
+                        JoinType::Anti => return Ok(Next::Row),
+                        _ => {}
+                    }
+                    if let Some(wait) = cx.run.tick(1)? {
+                        return Ok(Next::Wait(wait));
+                    }
+                }
+                wait => return Ok(wait),
+            }
+        }
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.has_outer = false;
+        self.outer.rescan(forget);
+        self.inner.rescan(forget);
+    }
+}

@@ -1,0 +1,37 @@
+//! Computes values into slots.
+
+use std::sync::Arc;
+
+use base::Result;
+use sql_plan::ProjectNode;
+use types::Datum;
+
+use super::{Cx, Next, Operator, operator};
+
+/// The select list, where it is more than columns.
+pub(super) struct Project {
+    node: Arc<ProjectNode>,
+    input: Box<dyn Operator>,
+}
+
+impl Project {
+    pub fn new(node: &Arc<ProjectNode>) -> Project {
+        Project { node: Arc::clone(node), input: operator(&node.input) }
+    }
+}
+
+impl Operator for Project {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        let next = self.input.next(cx, frame)?;
+        if matches!(next, Next::Row) {
+            for (slot, code) in &self.node.targets {
+                frame[*slot as usize] = code.eval(cx, frame)?;
+            }
+        }
+        Ok(next)
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.input.rescan(forget);
+    }
+}

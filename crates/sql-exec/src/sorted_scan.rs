@@ -1,0 +1,199 @@
+//! ORDER BY, and DISTINCT under it, over one scan whose columns are all that is used: the rows stay in their tuples, and none of
+//! their values is taken out before it is compared or sent.
+
+use std::cmp::Ordering;
+use std::hash::Hasher as _;
+use std::sync::Arc;
+
+use base::{Oid, Result};
+use engine_api::RowBatch;
+use rustc_hash::FxHasher;
+use sql_ir::row_codec::StoredRow;
+use sql_plan::{ScanNode, SortNode, SortSlot};
+use types::{Datum, DatumRef, oid};
+
+use super::rows::Chains;
+use super::scan::Scan;
+use super::sort::{Kept, Sort, Source, head, order};
+use super::{Cx, Next, Operator as _};
+
+/// A sort of a scan; [`SortedScan::row`] is where its row lies.
+pub(super) struct SortedScan(Sort<Tuples>);
+
+impl SortedScan {
+    /// `None` if the planner does not call the node straight ([`sql_plan::Node::straight`]).
+    pub fn new(node: &Arc<SortNode>) -> Option<SortedScan> {
+        let (scan, distinct) = node.scan()?;
+        let column = |slot| scan.reader.columns_at(&[slot]).map(|columns| columns[0]);
+        let keys = node.keys.iter().map(|key| Some((column(key.slot)?, *key))).collect::<Option<_>>()?;
+        let distinct = match distinct {
+            Some(distinct) => {
+                let columns = distinct.keys.iter().map(|(slot, ty)| Some((column(*slot)?, *ty)));
+                Some(Distinct { columns: columns.collect::<Option<_>>()?, ..Distinct::default() })
+            }
+            None => None,
+        };
+        let (operator, rows) = (Scan::straight(scan), RowBatch::new());
+        Some(SortedScan(Sort::of(node, Tuples { scan: operator, node: Arc::clone(scan), keys, distinct, rows })))
+    }
+
+    /// Goes to the next row.
+    pub fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        self.0.advance(cx, frame)
+    }
+
+    /// The row that was announced last.
+    pub fn row(&self) -> Option<StoredRow<'_>> {
+        self.0.source.stored(self.0.row()?)
+    }
+
+    pub(crate) fn rescan(&mut self) {
+        self.0.begin_anew(true);
+    }
+}
+
+/// The tuples of a scan.
+struct Tuples {
+    scan: Scan,
+    node: Arc<ScanNode>,
+    /// The keys by columns of the scan's reader.
+    keys: Vec<(u32, SortSlot)>,
+    distinct: Option<Distinct>,
+    rows: RowBatch,
+}
+
+/// The first row of each key, by the key's hash.
+#[derive(Default)]
+struct Distinct {
+    columns: Vec<(u32, Oid)>,
+    /// By hash, the kept rows.
+    rows: Chains,
+}
+
+/// A text as it is compared and hashed; `None` if it is no text, or one that is compared by what it says.
+#[inline]
+fn text<'r>(row: StoredRow<'r>, column: u32, ty: Oid) -> Option<&'r [u8]> {
+    let text = match (row.text_bytes(column as usize), ty) {
+        (_, oid::JSONB) => return None,
+        (Some(text), _) => text,
+        // A column that the row's layout does not have yet.
+        (None, _) => match row.get(column as usize) {
+            DatumRef::Text(text) => text.as_bytes(),
+            _ => return None,
+        },
+    };
+    Some(match ty {
+        oid::BPCHAR => &text[..text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1)],
+        _ => text,
+    })
+}
+
+/// Whether two rows have the same value, where NULLs are the same.
+fn is_same(a: StoredRow<'_>, b: StoredRow<'_>, column: u32, ty: Oid) -> bool {
+    if let (Some(a), Some(b)) = (text(a, column, ty), text(b, column, ty)) {
+        return a == b;
+    }
+    match (a.get(column as usize), b.get(column as usize)) {
+        (DatumRef::Null, b) => matches!(b, DatumRef::Null),
+        (_, DatumRef::Null) => false,
+        (a, b) => types::compare_as(ty, &a, &b).is_eq(),
+    }
+}
+
+impl Distinct {
+    fn hash(&self, row: StoredRow<'_>) -> u64 {
+        let mut hasher = FxHasher::default();
+        for &(column, ty) in &self.columns {
+            match text(row, column, ty) {
+                Some(text) => hasher.write(text),
+                None => types::hash_as(ty, &row.get(column as usize), &mut hasher),
+            }
+        }
+        hasher.finish()
+    }
+}
+
+impl Tuples {
+    fn stored(&self, row: usize) -> Option<StoredRow<'_>> {
+        self.node.reader.stored(self.rows.row(row))
+    }
+
+    /// Whether the key of the scan's row is new; notes the row, which will be number `self.rows.len()`.
+    fn is_new(&mut self) -> bool {
+        let (Some(distinct), Some(row)) = (&self.distinct, self.scan.row()) else { return true };
+        let hash = distinct.hash(row);
+        let is_it = |kept| {
+            let same = |other| distinct.columns.iter().all(|&(column, ty)| is_same(row, other, column, ty));
+            self.stored(kept).is_some_and(same)
+        };
+        let new = distinct.rows.find(hash, is_it).is_none();
+        if let (true, Some(distinct)) = (new, &mut self.distinct) {
+            distinct.rows.add(hash);
+        }
+        new
+    }
+}
+
+impl Source for Tuples {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        self.scan.next(cx, frame)
+    }
+
+    fn take(&mut self, _: &[Datum]) -> Option<usize> {
+        if !self.is_new() {
+            return None;
+        }
+        let row = self.scan.tuple()?;
+        self.rows.push(row.row, row.layout, row.writer, row.tuple);
+        // With its place in the batch, and that of its key.
+        Some(row.tuple.len() + 24 + if self.distinct.is_some() { 24 } else { 0 })
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn head(&self, row: usize) -> u64 {
+        let (Some(&(column, key)), Some(row)) = (self.keys.first(), self.stored(row)) else { return 0 };
+        if let Some(text) = text(row, column, key.ty) {
+            return head(&key, Some(types::abbreviate(key.ty, &DatumRef::Bytea(text))));
+        }
+        let value = row.get(column as usize);
+        head(&key, (!matches!(value, DatumRef::Null)).then(|| types::abbreviate(key.ty, &value)))
+    }
+
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        let (Some(a), Some(b)) = (self.stored(a), self.stored(b)) else { return Ordering::Equal };
+        for (column, key) in &self.keys {
+            let found = match (text(a, *column, key.ty), text(b, *column, key.ty)) {
+                (Some(a), Some(b)) => order(key, (false, false), || a.cmp(b)),
+                _ => {
+                    let (a, b) = (a.get(*column as usize), b.get(*column as usize));
+                    let nulls = (matches!(a, DatumRef::Null), matches!(b, DatumRef::Null));
+                    order(key, nulls, || types::compare_as(key.ty, &a, &b))
+                }
+            };
+            if found.is_ne() {
+                return found;
+            }
+        }
+        Ordering::Equal
+    }
+
+    fn keep(&mut self, rows: &[Kept]) {
+        let mut kept = RowBatch::new();
+        for Kept { row, .. } in rows {
+            let row = self.rows.row(*row as usize);
+            kept.push(row.row, row.layout, row.writer, row.tuple);
+        }
+        self.rows = kept;
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.rows.clear();
+        if let Some(distinct) = &mut self.distinct {
+            distinct.rows.clear();
+        }
+        self.scan.rescan(forget);
+    }
+}

@@ -1,0 +1,185 @@
+//! Conditions that follow from others.
+
+use base::work::Count as _;
+use sql_bind::equal::same;
+use sql_ir::{Column, Expr};
+
+use super::access::Conjunct;
+use super::join::hashable;
+use super::walk;
+
+/// Units of work for one of several alternatives.
+const ALTERNATIVE: usize = 32;
+
+/// Columns that are made equal to more than so many others are not all paired.
+const CLASS_MAX: usize = 6;
+
+/// `(a AND b) OR (a AND c)` as `a AND (b OR c)`: what all alternatives demand can be used on its own.
+pub(super) fn without_common_alternatives(expr: Expr) -> Expr {
+    match expr {
+        Expr::And(all) => Expr::And(all.into_iter().map(without_common_alternatives).collect()),
+        Expr::Or(any) => {
+            let mut alternatives: Vec<Vec<Expr>> = Vec::with_capacity(any.len());
+            for one in any.into_iter().counted(ALTERNATIVE) {
+                let mut all = Vec::new();
+                walk::conjuncts(one, &mut all);
+                alternatives.push(all);
+            }
+            let first = alternatives.first().cloned().unwrap_or_default();
+            let is_common = |expr: &Expr| {
+                !walk::is_volatile(expr)
+                    && alternatives.iter().counted(ALTERNATIVE).all(|all| all.iter().any(|other| same(other, expr)))
+            };
+            let common: Vec<Expr> = first.into_iter().filter(is_common).collect();
+            if common.is_empty() {
+                return Expr::Or(alternatives.into_iter().counted(ALTERNATIVE).map(conjunction).collect());
+            }
+            for all in alternatives.iter_mut().counted(ALTERNATIVE) {
+                all.retain(|expr| !common.iter().any(|c| same(c, expr)));
+            }
+            let mut all = common;
+            // An alternative that demands nothing more makes the rest superfluous.
+            if alternatives.iter().all(|rest| !rest.is_empty()) {
+                all.push(Expr::Or(alternatives.into_iter().counted(ALTERNATIVE).map(conjunction).collect()));
+            }
+            Expr::And(all)
+        }
+        other => other,
+    }
+}
+
+fn conjunction(mut all: Vec<Expr>) -> Expr {
+    if all.len() == 1 { all.remove(0) } else { Expr::And(all) }
+}
+
+/// Two columns of different rels and one type that a condition makes equal.
+fn equated(conjunct: &Conjunct) -> Option<(Column, Column)> {
+    let (a, b, _) = hashable(&conjunct.expr)?;
+    match (a, b) {
+        (Expr::Column(a), Expr::Column(b))
+            if a.level == 0 && b.level == 0 && a.rel != b.rel && a.ty.oid == b.ty.oid =>
+        {
+            Some((*a, *b))
+        }
+        _ => None,
+    }
+}
+
+fn place(column: &Column) -> (usize, usize) {
+    (column.rel, column.column)
+}
+
+/// Columns that conditions make equal to each other.
+pub(super) fn classes(conjuncts: &[Conjunct]) -> Vec<Vec<Column>> {
+    let mut classes: Vec<Vec<Column>> = Vec::new();
+    for (a, b) in conjuncts.iter().filter(|c| !c.derived).filter_map(equated) {
+        let of = |column: &Column| classes.iter().position(|class| class.iter().any(|c| place(c) == place(column)));
+        match (of(&a), of(&b)) {
+            (Some(x), Some(y)) if x != y => {
+                let other = classes.swap_remove(x.max(y));
+                classes[x.min(y)].extend(other);
+            }
+            (Some(_), Some(_)) => {}
+            (Some(x), None) => classes[x].push(b),
+            (None, Some(y)) => classes[y].push(a),
+            (None, None) => classes.push(vec![a, b]),
+        }
+    }
+    classes
+}
+
+/// Adds what follows from equalities: `a = b AND b = c` means `a = c`, `a = b AND b = 1` means `a = 1`. And of alternatives
+/// about several rels what they demand of each.
+pub(super) fn derive(conjuncts: &mut Vec<Conjunct>) {
+    let mut derived: Vec<Expr> = Vec::new();
+    for class in classes(conjuncts) {
+        let mut by_values: Vec<(&Conjunct, usize)> = Vec::new();
+        for conjunct in conjuncts.iter() {
+            let Some((a, b, _)) = hashable(&conjunct.expr) else { continue };
+            let is_value = |expr: &Expr| {
+                Conjunct::new(expr.clone()).mask == 0 && expr.ty().oid == class[0].ty.oid && !has_subquery(expr)
+            };
+            let is_member = |expr: &Expr| matches!(expr, Expr::Column(c) if class.iter().any(|m| place(m) == place(c) && c.level == 0));
+            match (is_member(a) && is_value(b), is_member(b) && is_value(a)) {
+                (true, _) => by_values.push((conjunct, 0)),
+                (_, true) => by_values.push((conjunct, 1)),
+                _ => {}
+            }
+        }
+        if let Some((conjunct, side)) = by_values.first() {
+            for member in &class {
+                let has = |(c, side): &(&Conjunct, usize)| matches!(&c.expr, Expr::Call { args, .. } if matches!(&args[*side], Expr::Column(c) if place(c) == place(member)));
+                if !by_values.iter().any(has) {
+                    derived.extend(with_side(&conjunct.expr, *side, *member));
+                }
+            }
+        }
+        if class.len() < 3 || class.len() > CLASS_MAX {
+            continue;
+        }
+        let Some(pattern) =
+            conjuncts.iter().find(|c| equated(c).is_some_and(|(a, _)| class.iter().any(|m| place(m) == place(&a))))
+        else {
+            continue;
+        };
+        for (i, a) in class.iter().enumerate() {
+            for b in &class[i + 1..] {
+                let is_there = |c: &Conjunct| {
+                    equated(c).is_some_and(|(x, y)| {
+                        (place(&x), place(&y)) == (place(a), place(b)) || (place(&x), place(&y)) == (place(b), place(a))
+                    })
+                };
+                if a.rel != b.rel && !conjuncts.iter().any(is_there) {
+                    let one = with_side(&pattern.expr, 0, *a);
+                    derived.extend(one.and_then(|one| with_side(&one, 1, *b)));
+                }
+            }
+        }
+    }
+    for conjunct in conjuncts.iter() {
+        if let Expr::Or(any) = &conjunct.expr
+            && conjunct.mask.count_ones() > 1
+        {
+            derived.extend(demands_of_each(any, conjunct.mask));
+        }
+    }
+    conjuncts.extend(derived.into_iter().map(|expr| Conjunct { derived: true, ..Conjunct::new(expr) }));
+}
+
+fn has_subquery(expr: &Expr) -> bool {
+    let mut found = false;
+    walk::walk(expr, 0, &mut |e, _| found |= matches!(e, Expr::Subquery { .. }));
+    found
+}
+
+/// An equality with another column on one side.
+fn with_side(equality: &Expr, side: usize, column: Column) -> Option<Expr> {
+    let mut expr = equality.clone();
+    let Expr::Call { args, .. } = &mut expr else { return None };
+    if args[side].ty().oid != column.ty.oid {
+        return None;
+    }
+    args[side] = Expr::Column(column);
+    Some(expr)
+}
+
+/// For each rel about which every alternative demands something: the alternatives without the rest.
+fn demands_of_each(any: &[Expr], mask: super::access::Mask) -> Vec<Expr> {
+    let mut found = Vec::new();
+    for rel in (0..super::access::Mask::BITS).filter(|rel| mask & (1 << rel) != 0) {
+        let mut alternatives = Vec::with_capacity(any.len());
+        for one in any.iter().counted(ALTERNATIVE) {
+            let mut all = Vec::new();
+            walk::conjuncts(one.clone(), &mut all);
+            all.retain(|e| Conjunct::new(e.clone()).mask == 1 << rel && !walk::is_volatile(e) && !has_subquery(e));
+            if all.is_empty() {
+                break;
+            }
+            alternatives.push(conjunction(all));
+        }
+        if alternatives.len() == any.len() {
+            found.push(Expr::Or(alternatives));
+        }
+    }
+    found
+}

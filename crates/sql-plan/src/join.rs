@@ -1,0 +1,848 @@
+//! FROM: which tables are joined with which, and how.
+//!
+//! A FROM list is taken apart into parts – tables, subqueries, the right sides of outer, semi- and anti-joins – and conditions.
+//! [`super::order`] finds the cheapest order, this module builds it. FULL JOIN stays where it is written.
+//! Invariant: a condition of WHERE or of an inner join's ON is tested exactly where its rels are all there; what was derived
+//! from others (`a = b AND b = 1` means `a = 1`) only helps to find rows and is never tested instead of them.
+
+use std::sync::Arc;
+
+use base::work::{self, Count as _};
+use base::{Error, Oid, Result};
+use sql_functions as functions;
+use sql_ir::expr::{Code, How, Slot, comparison_of};
+use sql_ir::{CompareOp, Expr, From, Guard, JoinKind, RelKind};
+use types::{Datum, oid};
+
+use super::access::{self, Conjunct, Mask, WantedOrder};
+use super::graph::Graph;
+use super::implied;
+use super::level::Level;
+use super::merge::{self, WantedColumn};
+use super::methods::{PlanMethod, sort_cost};
+use super::node::{
+    CteScanNode, DistinctNode, FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node,
+    ProjectNode, SubqueryNode, SystemNode, WorkTableNode,
+};
+use super::order::{self, Method, Order};
+use super::{explain, leak, selectivity, walk};
+
+/// A joined part of FROM.
+#[derive(Debug)]
+pub(super) struct Joined {
+    pub node: Node,
+    pub mask: Mask,
+    pub rows: f64,
+    /// In rows of a full scan.
+    pub cost: f64,
+    /// The wanted order comes by itself.
+    pub ordered: bool,
+}
+
+/// Largest number of rels in one FROM.
+const MAX_RELS: usize = 128;
+
+/// A part of FROM to be put together with others.
+pub(super) struct Part<'q> {
+    pub item: Item<'q>,
+    pub mask: Mask,
+    /// How it is joined to the rest: Inner, Left, Semi or Anti.
+    pub join: JoinType,
+    /// The ON of a join that is not inner.
+    pub on: Vec<Conjunct>,
+    /// Rels of the list that must be there first.
+    pub needs: Mask,
+    /// It looks at rows of these: it is read anew for each of them.
+    pub lateral: bool,
+    /// What was built already, because it is a list of its own.
+    pub built: Option<Joined>,
+}
+
+/// What a part is.
+#[derive(Clone, Copy)]
+pub(super) enum Item<'q> {
+    Rel(usize),
+    /// A join that is planned by itself.
+    Group(&'q From),
+}
+
+fn mask_of(from: &From) -> Mask {
+    match from {
+        From::Rel(rel) => 1 << rel,
+        From::Join { left, right, .. } => mask_of(left) | mask_of(right),
+    }
+}
+
+fn conditions_of(on: Option<&Expr>) -> Vec<Conjunct> {
+    let mut list = Vec::new();
+    if let Some(on) = on {
+        walk::conjuncts(implied::without_common_alternatives(on.clone()), &mut list);
+    }
+    list.into_iter().counted(32).map(Conjunct::new).collect()
+}
+
+/// Joins a FROM list under guards and a WHERE. All conditions have been tested in the result.
+pub(super) fn from_where(
+    level: &mut Level<'_>,
+    from: &[From],
+    guards: &[Guard],
+    filter: Option<&Expr>,
+    wanted: Option<(&[WantedColumn], bool)>,
+) -> Result<Joined> {
+    if level.rels.len() > MAX_RELS {
+        return Err(Error::unsupported(format!("more than {MAX_RELS} relations in one FROM clause")));
+    }
+    let before = work::total();
+    let mut conjuncts = leak::guards(guards);
+    conjuncts.append(&mut conditions_of(filter));
+    let items: Vec<&From> = from.iter().collect();
+    let joined = list(level, &items, &mut conjuncts, wanted);
+    work::discard_made(conjuncts, before);
+    joined
+}
+
+/// Tests the conditions that are left and can be tested by now.
+fn add_filter(level: &mut Level<'_>, joined: &mut Joined, conjuncts: &mut [Conjunct]) -> Result<()> {
+    let mut conditions = Vec::new();
+    let mut shown = Vec::new();
+    for number in access::in_order(conjuncts) {
+        let conjunct = &mut conjuncts[number];
+        if conjunct.used || conjunct.derived || conjunct.mask & !joined.mask != 0 {
+            continue;
+        }
+        conjunct.used = true;
+        conditions.push(level.compile(&conjunct.expr)?);
+        shown.push(conjunct.expr.clone());
+    }
+    if !conditions.is_empty() {
+        let input = std::mem::replace(&mut joined.node, Node::OneRow);
+        let name = if matches!(input, Node::OneRow) { "One-Time Filter" } else { "Filter" };
+        level.tell(name, || explain::conditions(&shown.iter().collect::<Vec<_>>(), level.rels));
+        let node = Node::Filter(Arc::new(FilterNode { input, conditions }));
+        joined.node = level.note(node, joined.mask, joined.rows, joined.cost);
+    }
+    Ok(())
+}
+
+/// Joins a list of FROM items (inner) and tests the conditions.
+fn list(
+    level: &mut Level<'_>,
+    from: &[&From],
+    conjuncts: &mut Vec<Conjunct>,
+    wanted: Option<(&[WantedColumn], bool)>,
+) -> Result<Joined> {
+    let mut parts = Vec::new();
+    // As in PostgreSQL, what is said of a join is tested before what is said of its result: it may spare that from errors.
+    let mut of_joins = Vec::new();
+    for from in from {
+        flatten(from, &mut parts, &mut of_joins);
+    }
+    conjuncts.splice(0..0, of_joins);
+    if parts.is_empty() {
+        let mut joined = Joined { node: Node::OneRow, mask: 0, rows: 1.0, cost: 0.0, ordered: false };
+        add_filter(level, &mut joined, conjuncts)?;
+        return Ok(joined);
+    }
+    let all = parts.iter().fold(0, |mask, part| mask | part.mask);
+    let never = |conjunct: &Conjunct| matches!(conjunct.expr, Expr::Const(Datum::Bool(false) | Datum::Null, _));
+    if let Some(at) = conjuncts.iter().position(never) {
+        // Nothing is read where nothing can match.
+        let mut joined = Joined { node: Node::OneRow, mask: all, rows: 1.0, cost: 0.0, ordered: false };
+        add_filter(level, &mut joined, &mut conjuncts[at..=at])?;
+        conjuncts.iter_mut().for_each(|conjunct| conjunct.used = true);
+        return Ok(joined);
+    }
+    for part in &mut parts {
+        prepare(level, part, all)?;
+    }
+    run_per_row(level, &mut parts);
+    if parts.len() > 1 {
+        implied::derive(conjuncts);
+    }
+    leak::hold_back(conjuncts);
+    if let [Part { join: JoinType::Inner, .. }] = &parts[..] {
+        let order = wanted.and_then(|(wanted, limited)| Some((order_of_one(&parts[0], wanted)?, limited)));
+        let order = order.as_ref().map(|(order, limited)| (order.as_slice(), *limited));
+        let mut joined = start(level, &mut parts[0], conjuncts, order)?;
+        add_filter(level, &mut joined, conjuncts)?;
+        return Ok(joined);
+    }
+    let columns = wanted.map_or(&[][..], |(wanted, _)| wanted);
+    let order = {
+        let graph = Graph::new(level, &parts, conjuncts, columns);
+        order::choose(&graph.places(), &graph, wanted.map(|(_, limited)| limited))
+    };
+    let (order, served) = order.ok_or_else(|| Error::internal("no order of joins"))?;
+    Builder { parts: &mut parts, conjuncts, wanted: if served { columns } else { &[] } }.build(level, &order)
+}
+
+/// A wanted order as one of the columns of the only part.
+fn order_of_one(part: &Part<'_>, wanted: &[WantedColumn]) -> Option<Vec<(usize, bool, bool)>> {
+    let Item::Rel(rel) = part.item else { return None };
+    let column = |c: &WantedColumn| (c.rel == rel).then_some((c.column, c.descending, c.nulls_first));
+    wanted.iter().map(column).collect()
+}
+
+fn flatten<'q>(from: &'q From, parts: &mut Vec<Part<'q>>, conjuncts: &mut Vec<Conjunct>) {
+    let item_of = |from: &'q From| match from {
+        From::Rel(rel) => Item::Rel(*rel),
+        other => Item::Group(other),
+    };
+    let part = |from: &'q From, join, on, needs| Part {
+        item: item_of(from),
+        mask: mask_of(from),
+        join,
+        on,
+        needs,
+        lateral: false,
+        built: None,
+    };
+    let From::Join { kind, left, right, on } = from else {
+        parts.push(part(from, JoinType::Inner, Vec::new(), 0));
+        return;
+    };
+    let (kept, other, join) = match kind {
+        JoinKind::Inner => {
+            flatten(left, parts, conjuncts);
+            flatten(right, parts, conjuncts);
+            conjuncts.extend(conditions_of(on.as_ref()));
+            return;
+        }
+        JoinKind::Full => {
+            parts.push(part(from, JoinType::Inner, Vec::new(), 0));
+            return;
+        }
+        JoinKind::Right => (right, left, JoinType::Left),
+        JoinKind::Left => (left, right, JoinType::Left),
+        JoinKind::Semi => (left, right, JoinType::Semi),
+        JoinKind::Anti => (left, right, JoinType::Anti),
+    };
+    flatten(kept, parts, conjuncts);
+    let on = conditions_of(on.as_ref());
+    let before = mask_of(kept);
+    let named = on.iter().fold(0, |mask, conjunct| mask | conjunct.mask) & before;
+    // An ON that names nothing of the left side is about all of it.
+    let needs = if named == 0 { before } else { named };
+    parts.push(part(other, join, on, needs));
+}
+
+/// Rels that must be there before this one can be read (LATERAL, arguments of functions).
+fn depends_on(level: &Level<'_>, rel: usize) -> Mask {
+    let mut mask = 0;
+    match &level.rels[rel].kind {
+        RelKind::Function { calls, .. } => {
+            for arg in calls.iter().flat_map(|call| &call.args) {
+                walk::columns_of(arg, &mut |c| mask |= 1 << c.rel);
+                walk::whole_rows_of(arg, &mut |rel| mask |= 1 << rel);
+            }
+        }
+        RelKind::Subquery { query, lateral: true } => walk::walk_query(query, 1, &mut |e, depth| match e {
+            Expr::Column(c) if c.level == depth => mask |= 1 << c.rel,
+            Expr::WholeRow { level, rel } if *level == depth => mask |= 1 << rel,
+            _ => {}
+        }),
+        _ => {}
+    }
+    mask & !(1 << rel)
+}
+
+/// Lets the functions of a select list run for all that is beside them, so that their rows come in its order, and after those of
+/// them whose values they may ask for. What looks at them itself, and what only filters, may come later.
+fn run_per_row(level: &Level<'_>, parts: &mut [Part<'_>]) {
+    let number = |part: &Part<'_>| match part.item {
+        Item::Rel(rel) if matches!(level.rels[rel].kind, RelKind::Function { per_row: true, .. }) => Some(rel),
+        _ => None,
+    };
+    for at in 0..parts.len() {
+        let Some(rel) = number(&parts[at]) else { continue };
+        let own = parts[at].mask;
+        let is_before = |other: &&Part<'_>| {
+            let makes_rows = matches!(other.join, JoinType::Inner | JoinType::Left);
+            makes_rows && other.mask != own && other.needs & own == 0 && number(other).is_none_or(|other| other < rel)
+        };
+        let before = parts.iter().filter(is_before).fold(0, |mask, other| mask | other.mask);
+        parts[at].needs |= before;
+        parts[at].lateral |= before != 0;
+    }
+}
+
+fn mask_depends_on(level: &Level<'_>, own: Mask) -> Mask {
+    let rels = (0..level.rels.len()).filter(|rel| own & (1 << rel) != 0);
+    rels.fold(0, |mask, rel| mask | depends_on(level, rel)) & !own
+}
+
+/// Plans what of a part is planned by itself: a subquery, a join on the right side of another.
+fn prepare(level: &mut Level<'_>, part: &mut Part<'_>, all: Mask) -> Result<()> {
+    let depends = mask_depends_on(level, part.mask) & all;
+    part.needs |= depends;
+    part.lateral = depends != 0;
+    match part.item {
+        Item::Rel(rel) => {
+            if let RelKind::Subquery { query, .. } = &level.rels[rel].kind
+                && level.planned[rel].is_none()
+            {
+                let subplan = level.subplan(query)?;
+                level.rows[rel] = subplan.plan.rows.max(1.0);
+                level.planned[rel] = Some(subplan);
+            }
+        }
+        Item::Group(from @ From::Join { kind: JoinKind::Full, .. }) => part.built = Some(full(level, from)?),
+        Item::Group(from) => {
+            // Conditions about this side alone are tested while it is joined.
+            let mut own: Vec<Conjunct> = Vec::new();
+            for conjunct in part.on.iter_mut().filter(|c| c.mask != 0 && c.mask & !part.mask == 0) {
+                conjunct.used = true;
+                own.push(Conjunct { used: false, ..conjunct.clone() });
+            }
+            part.built = Some(list(level, &[from], &mut own, None)?);
+        }
+    }
+    Ok(())
+}
+
+/// What finding rows of the catalog by a key costs: some objects are looked at.
+const KEY_COST: f64 = 4.0;
+
+/// Rows expected of a rel under conditions, and what reading it costs.
+pub(super) fn estimate(level: &Level<'_>, rel: usize, conjuncts: &[Conjunct], available: Mask) -> (f64, f64) {
+    match &level.rels[rel].kind {
+        RelKind::Table(info) => {
+            let path = access::choose(level, rel, info, conjuncts, available, None);
+            (path.rows, path.cost)
+        }
+        kind => {
+            let own = conjuncts.iter().filter(|c| !c.used && c.mask & !available == 1 << rel);
+            let rows = (level.rows[rel] * selectivity::of_rel(level, rel, own)).max(1.0);
+            let cost = match (kind, &level.planned[rel]) {
+                (RelKind::Subquery { .. }, Some(subplan)) => subplan.plan.cost + level.rows[rel] * 0.5,
+                (RelKind::System(relation), _) => match access::key_of_system(relation, rel, conjuncts, available) {
+                    Some((key, _)) => return (rows.min(key.rows), key.rows + KEY_COST),
+                    None => level.rows[rel],
+                },
+                _ => level.rows[rel],
+            };
+            (rows, cost)
+        }
+    }
+}
+
+/// Reads one part by itself.
+fn start(
+    level: &mut Level<'_>,
+    part: &mut Part<'_>,
+    conjuncts: &mut [Conjunct],
+    wanted: Option<(&WantedOrder, bool)>,
+) -> Result<Joined> {
+    match part.item {
+        Item::Rel(rel) => read(level, rel, conjuncts, 0, wanted),
+        Item::Group(_) => part.built.take().ok_or_else(|| Error::internal("a join that was built twice")),
+    }
+}
+
+/// Reads a rel; rows of `available` are there.
+fn read(
+    level: &mut Level<'_>,
+    rel: usize,
+    conjuncts: &mut [Conjunct],
+    available: Mask,
+    wanted: Option<(&WantedOrder, bool)>,
+) -> Result<Joined> {
+    let mask = 1 << rel;
+    let estimated = match &level.rels[rel].kind {
+        RelKind::Table(_) => (0.0, 0.0),
+        _ => estimate(level, rel, conjuncts, available),
+    };
+    let rels = level.rels;
+    let alias = rels[rel].alias.clone();
+    let node = match &rels[rel].kind {
+        RelKind::Table(info) => {
+            let scan = access::scan(level, rel, info, conjuncts, available, wanted)?;
+            let node = level.note(scan.node, mask, scan.rows, scan.cost);
+            return Ok(Joined { node, mask, rows: scan.rows, cost: scan.cost, ordered: scan.ordered });
+        }
+        RelKind::System(relation) => {
+            let columns = level.columns(rel).to_vec();
+            let key = match access::key_of_system(relation, rel, conjuncts, available) {
+                Some((key, value)) => Some((key, level.compile(value)?)),
+                None => None,
+            };
+            Node::System(Arc::new(SystemNode { relation, alias, columns, key }))
+        }
+        RelKind::Function { calls, ordinality, .. } => {
+            let mut planned = Vec::with_capacity(calls.len());
+            for call in calls {
+                planned.push((call.function, level.compile_all(&call.args)?));
+            }
+            let width = rels[rel].columns.len();
+            let last = ordinality.then(|| width - 1);
+            let all = level.columns(rel);
+            let columns = all.iter().copied().filter(|(c, _)| Some(*c) != last).collect();
+            let ordinality = all.iter().find(|(c, _)| Some(*c) == last).map(|(_, slot)| *slot);
+            Node::Function(Arc::new(FunctionNode { calls: planned, alias, columns, ordinality }))
+        }
+        RelKind::Subquery { query, .. } => {
+            let subplan = match level.planned[rel].take() {
+                Some(subplan) => subplan,
+                None => level.subplan(query)?,
+            };
+            let columns = level.columns(rel).to_vec();
+            Node::Subquery(Arc::new(SubqueryNode { subplan, alias, columns }))
+        }
+        RelKind::Cte { id, .. } => {
+            let cell = level.cx.cells.cell(*id)?;
+            Node::Cte(Arc::new(CteScanNode { cell, alias, columns: level.columns(rel).to_vec() }))
+        }
+        RelKind::WorkTable(id) => {
+            let table = level.cx.cells.work_table(*id)?;
+            Node::WorkTable(Arc::new(WorkTableNode { table, alias, columns: level.columns(rel).to_vec() }))
+        }
+        RelKind::Values | RelKind::Window(_) | RelKind::Join => {
+            return Err(Error::internal("a relation that cannot be read stands in FROM"));
+        }
+    };
+    let node = match level.present_slot(rel) {
+        Some(slot) => {
+            let targets = vec![(slot, Code::Const(types::Datum::Bool(true)))];
+            Node::Project(Arc::new(ProjectNode { input: node, targets }))
+        }
+        None => node,
+    };
+    let (rows, cost) = estimated;
+    let node = level.note(node, mask, rows, cost);
+    Ok(Joined { node, mask, rows, cost, ordered: false })
+}
+
+pub(super) fn slots_of(level: &Level<'_>, mask: Mask) -> Vec<Slot> {
+    (0..level.rels.len()).filter(|rel| mask & (1 << rel) != 0).flat_map(|rel| level.rel_slots(rel)).collect()
+}
+
+/// The two sides of an equality whose values can be hashed alike, as (left, right, type).
+pub(super) fn hashable(expr: &Expr) -> Option<(&Expr, &Expr, Oid)> {
+    let Expr::Call { function, args, .. } = expr else { return None };
+    let [a, b] = args.as_slice() else { return None };
+    let test = comparison_of(function);
+    let (ta, tb) = (a.ty().oid, b.ty().oid);
+    let ty = match test.how {
+        How::Order(ty) => ty,
+        How::Int if ta == tb => ta,
+        How::Int => oid::INT8,
+        How::Function(_) => return None,
+    };
+    (test.op == CompareOp::Eq && !walk::is_volatile(expr)).then_some((a, b, ty))
+}
+
+/// Keys by which two sides can be joined: (left, right, type), and the conjuncts they come from. What was derived is of use
+/// only where nothing else is.
+pub(super) fn hash_keys(conjuncts: &[Conjunct], left: Mask, right: Mask) -> Vec<(usize, Expr, Expr, Oid)> {
+    let side = |expr: &Expr| Conjunct::new(expr.clone()).mask;
+    let mut keys = Vec::new();
+    for derived in [false, true] {
+        if derived && !keys.is_empty() {
+            break;
+        }
+        for (i, conjunct) in conjuncts.iter().enumerate().filter(|(_, c)| !c.used && c.derived == derived) {
+            let Some((a, b, ty)) = hashable(&conjunct.expr) else { continue };
+            let (ma, mb) = (side(a), side(b));
+            if ma == 0 || mb == 0 {
+                continue;
+            }
+            if ma & !left == 0 && mb & !right == 0 {
+                keys.push((i, key_of(a, ty), key_of(b, ty), ty));
+            } else if ma & !right == 0 && mb & !left == 0 {
+                keys.push((i, key_of(b, ty), key_of(a, ty), ty));
+            }
+        }
+    }
+    keys
+}
+
+/// One side of an equality as a key of type `ty`: integers of two widths meet in the widest.
+pub(super) fn key_of(expr: &Expr, ty: Oid) -> Expr {
+    let widen = || functions::function("int8", &[expr.ty().oid]).filter(|_| ty == oid::INT8 && expr.ty().oid != ty);
+    match widen() {
+        Some(function) => Expr::Call { function, args: vec![expr.clone()], ty: sql_ir::Ty::of(ty), location: -1 },
+        None => expr.clone(),
+    }
+}
+
+/// Builds the nodes of an order.
+struct Builder<'b, 'q> {
+    parts: &'b mut [Part<'q>],
+    conjuncts: &'b mut Vec<Conjunct>,
+    /// The order that the last merge is to give.
+    wanted: &'b [WantedColumn],
+}
+
+impl Builder<'_, '_> {
+    fn build(&mut self, level: &mut Level<'_>, order: &Order) -> Result<Joined> {
+        let mut joined = match order {
+            Order::Part(part) => start(level, &mut self.parts[*part], self.conjuncts, None)?,
+            Order::Distinct(part) => self.distinct(level, *part)?,
+            Order::Join { left, right, method: Method::Merge, rows } => self.merge(level, left, right, *rows)?,
+            Order::Join { left, right, method, rows } => {
+                let left = self.build(level, left)?;
+                match **right {
+                    Order::Part(part) if self.parts[part].join != JoinType::Inner => {
+                        self.attach(level, left, part, *method, *rows)?
+                    }
+                    Order::Part(part) if *method == Method::Lookup => self.look_up(level, left, part, *rows)?,
+                    _ => {
+                        let right = self.build(level, right)?;
+                        self.pair(level, left, right, *method, *rows)?
+                    }
+                }
+            }
+        };
+        add_filter(level, &mut joined, self.conjuncts)?;
+        Ok(joined)
+    }
+
+    /// The right side of a semi-join with its keys made distinct: from then on it is joined as any other.
+    fn distinct(&mut self, level: &mut Level<'_>, part: usize) -> Result<Joined> {
+        let mut on = std::mem::take(&mut self.parts[part].on);
+        let mask = self.parts[part].mask;
+        let mut joined = start(level, &mut self.parts[part], &mut on, None)?;
+        add_filter(level, &mut joined, &mut on)?;
+        on.retain(|conjunct| !conjunct.used);
+        let mut keys: Vec<(Slot, Oid)> = Vec::new();
+        for conjunct in &on {
+            let Some((a, b, _)) = hashable(&conjunct.expr) else { continue };
+            let inner = if Conjunct::new(a.clone()).mask & mask != 0 { a } else { b };
+            let Code::Slot(slot) = level.compile(inner)? else {
+                return Err(Error::internal("a key that is no column"));
+            };
+            keys.push((slot, inner.ty().oid));
+        }
+        self.parts[part].join = JoinType::Inner;
+        self.conjuncts.append(&mut on);
+        let rows = joined.rows;
+        let node = Node::Distinct(Arc::new(DistinctNode { input: joined.node, keys }));
+        let cost = joined.cost + rows * 1.5;
+        Ok(Joined { node: level.note(node, mask, rows, cost), mask, rows, cost, ordered: false })
+    }
+
+    fn mask(&self, order: &Order) -> Mask {
+        match order {
+            Order::Part(part) | Order::Distinct(part) => self.parts[*part].mask,
+            Order::Join { left, right, .. } => self.mask(left) | self.mask(right),
+        }
+    }
+
+    /// Merges two sides.
+    fn merge(&mut self, level: &mut Level<'_>, left: &Order, right: &Order, rows: f64) -> Result<Joined> {
+        let sides = [self.mask(left), self.mask(right)];
+        let attached = match right {
+            Order::Part(part) if self.parts[*part].join != JoinType::Inner => Some(*part),
+            _ => None,
+        };
+        let join = attached.map_or(JoinType::Inner, |part| self.parts[part].join);
+        let mut on = attached.map_or(Vec::new(), |part| std::mem::take(&mut self.parts[part].on));
+        let mut keys = merge::keys(if attached.is_some() { &on } else { self.conjuncts }, sides[0], sides[1]);
+        // Only the last merge gives the order of the whole.
+        let last = sides[0] | sides[1] == self.parts.iter().fold(0, |mask, part| mask | part.mask);
+        let wanted = if last { self.wanted } else { &[] };
+        let served = merge::arrange(level, &mut keys, sides, wanted, join);
+        let left = self.in_order(level, left, &keys, true)?;
+        let right = match attached {
+            Some(part) => {
+                let order = merge::columns(&keys, sides[1].trailing_zeros() as usize, false);
+                let order = order.as_ref().map(|order| (order.as_slice(), false));
+                let right = start(level, &mut self.parts[part], &mut on, order)?;
+                merge::sorted(level, right, &keys, false)?
+            }
+            None => self.in_order(level, right, &keys, false)?,
+        };
+        let conditions = if attached.is_some() { &mut on } else { &mut *self.conjuncts };
+        let joined = merge::merged(level, [left, right], &keys, join, conditions, rows)?;
+        for key in &keys {
+            conditions[key.conjunct].used = true;
+        }
+        Ok(Joined { ordered: served, ..joined })
+    }
+
+    /// Builds one side of a merge.
+    fn in_order(&mut self, level: &mut Level<'_>, order: &Order, keys: &[merge::Key], is_left: bool) -> Result<Joined> {
+        let side = match order {
+            Order::Part(part) => {
+                let part = &mut self.parts[*part];
+                let wanted = match part.item {
+                    Item::Rel(rel) => merge::columns(keys, rel, is_left),
+                    Item::Group(_) => None,
+                };
+                let wanted = wanted.as_ref().map(|wanted| (wanted.as_slice(), false));
+                let mut side = start(level, part, self.conjuncts, wanted)?;
+                add_filter(level, &mut side, self.conjuncts)?;
+                side
+            }
+            order => Joined { ordered: false, ..self.build(level, order)? },
+        };
+        merge::sorted(level, side, keys, is_left)
+    }
+
+    /// Looks one part up for each row that is there.
+    fn look_up(&mut self, level: &mut Level<'_>, left: Joined, part: usize, rows: f64) -> Result<Joined> {
+        let part = &mut self.parts[part];
+        let mask = left.mask | part.mask;
+        let (inner, anew) = match part.item {
+            Item::Rel(rel) => (read(level, rel, self.conjuncts, left.mask, None)?, false),
+            Item::Group(_) => (start(level, part, self.conjuncts, None)?, true),
+        };
+        let cost = left.cost + left.rows * (inner.cost + 1.0);
+        let node = NestedLoopNode {
+            outer: left.node,
+            inner: inner.node,
+            join: JoinType::Inner,
+            conditions: Vec::new(),
+            inner_slots: Vec::new(),
+            anew,
+        };
+        let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
+        Ok(Joined { node, mask, rows, cost, ordered: false })
+    }
+
+    /// Joins two sides.
+    fn pair(
+        &mut self,
+        level: &mut Level<'_>,
+        left: Joined,
+        right: Joined,
+        method: Method,
+        rows: f64,
+    ) -> Result<Joined> {
+        let mask = left.mask | right.mask;
+        let keys = match method {
+            Method::Loop => Vec::new(),
+            _ => hash_keys(self.conjuncts, left.mask, right.mask),
+        };
+        let both = left.cost + right.cost;
+        if keys.is_empty() {
+            let cost = both + left.rows * right.rows * 0.5;
+            let slots = slots_of(level, right.mask);
+            let inner = Node::Materialize(Arc::new(MaterializeNode { input: right.node, slots }));
+            let node = NestedLoopNode {
+                outer: left.node,
+                inner: level.note(inner, right.mask, right.rows, right.cost),
+                join: JoinType::Inner,
+                conditions: Vec::new(),
+                inner_slots: Vec::new(),
+                anew: false,
+            };
+            let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
+            return Ok(Joined { node, mask, rows, cost, ordered: false });
+        }
+        for (i, ..) in &keys {
+            self.conjuncts[*i].used = true;
+        }
+        let cost = both + left.rows + right.rows + rows * 0.3;
+        let keep_right = method != Method::HashLeft;
+        tell_keys(level, &keys, self.conjuncts);
+        let node = hash_join(level, left, right, &keys, JoinType::Inner, Vec::new(), keep_right)?;
+        let node = level.note(node, mask, rows, cost);
+        Ok(Joined { node, mask, rows, cost, ordered: false })
+    }
+
+    /// Joins the right side of a left, semi- or anti-join.
+    fn attach(
+        &mut self,
+        level: &mut Level<'_>,
+        left: Joined,
+        part: usize,
+        method: Method,
+        rows: f64,
+    ) -> Result<Joined> {
+        let part = &mut self.parts[part];
+        let (join, right_mask) = (part.join, part.mask);
+        let mask = if join == JoinType::Left { left.mask | right_mask } else { left.mask };
+        let mut on = std::mem::take(&mut part.on);
+        if let (Item::Rel(rel), Method::Lookup) = (part.item, method) {
+            let inner = read(level, rel, &mut on, left.mask, None)?;
+            let left_over: Vec<&Expr> = on.iter().filter(|c| !c.used).map(|c| &c.expr).collect();
+            let cost = left.cost + left.rows * (inner.cost + 1.0);
+            if !left_over.is_empty() {
+                level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
+            }
+            let node = NestedLoopNode {
+                conditions: level.compile_all(left_over)?,
+                inner_slots: level.rel_slots(rel),
+                outer: left.node,
+                inner: inner.node,
+                join,
+                anew: false,
+            };
+            let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
+            return Ok(Joined { node, mask, rows, cost, ordered: false });
+        }
+        let (lateral, right) = (part.lateral, start(level, part, &mut on, None)?);
+        let keys = match lateral || method == Method::Loop {
+            true => Vec::new(),
+            false => hash_keys(&on, left.mask, right_mask),
+        };
+        for (i, ..) in &keys {
+            on[*i].used = true;
+        }
+        let left_over: Vec<&Expr> = on.iter().filter(|c| !c.used).map(|c| &c.expr).collect();
+        let conditions = level.compile_all(left_over.iter().copied())?;
+        let both = left.cost + right.cost;
+        if keys.is_empty() {
+            let cost = both + left.rows * right.rows * 0.5;
+            let slots = slots_of(level, right_mask);
+            // A side that looks at the rows of the other one is read anew for each of them.
+            let inner = match lateral {
+                true => right.node,
+                false => {
+                    let node = Node::Materialize(Arc::new(MaterializeNode { input: right.node, slots: slots.clone() }));
+                    level.note(node, right_mask, right.rows, right.cost)
+                }
+            };
+            if !conditions.is_empty() {
+                level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
+            }
+            let node = NestedLoopNode { outer: left.node, inner, join, conditions, inner_slots: slots, anew: lateral };
+            let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
+            return Ok(Joined { node, mask, rows, cost, ordered: false });
+        }
+        let swapped = join == JoinType::Left && method == Method::HashLeft;
+        let build = if swapped { left.rows } else { right.rows };
+        let cost = both + left.rows + right.rows + build * 0.5 + rows * 0.3;
+        tell_keys(level, &keys, &on);
+        if !conditions.is_empty() {
+            level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
+        }
+        let join = if swapped { JoinType::Right } else { join };
+        let node = hash_join(level, left, right, &keys, join, conditions, !swapped)?;
+        let node = level.note(node, mask, rows, cost);
+        Ok(Joined { node, mask, rows, cost, ordered: false })
+    }
+}
+
+/// Shows the equalities that a hash join is by.
+fn tell_keys(level: &Level<'_>, keys: &[(usize, Expr, Expr, Oid)], conjuncts: &[Conjunct]) {
+    level.tell("Hash Cond", || {
+        let exprs: Vec<&Expr> = keys.iter().map(|(i, ..)| &conjuncts[*i].expr).collect();
+        explain::conditions(&exprs, level.rels)
+    });
+}
+
+fn hash_join(
+    level: &mut Level<'_>,
+    left: Joined,
+    right: Joined,
+    keys: &[(usize, Expr, Expr, Oid)],
+    join: JoinType,
+    conditions: Vec<sql_ir::expr::Code>,
+    keep_right: bool,
+) -> Result<Node> {
+    let left_keys = level.compile_all(keys.iter().map(|k| &k.1))?;
+    let right_keys = level.compile_all(keys.iter().map(|k| &k.2))?;
+    let key_types = keys.iter().map(|k| k.3).collect();
+    let (probe, build, probe_keys, build_keys) =
+        if keep_right { (left, right, left_keys, right_keys) } else { (right, left, right_keys, left_keys) };
+    Ok(Node::HashJoin(Arc::new(HashJoinNode {
+        build_slots: slots_of(level, build.mask),
+        probe_slots: slots_of(level, probe.mask),
+        probe: probe.node,
+        build: build.node,
+        join,
+        probe_keys,
+        build_keys,
+        key_types,
+        conditions,
+    })))
+}
+
+/// A full join, as it is written.
+fn full(level: &mut Level<'_>, from: &From) -> Result<Joined> {
+    let From::Join { left, right, on, .. } = from else {
+        return Err(Error::internal("a table is no full join"));
+    };
+    let mask = mask_of(from);
+    let mut on = conditions_of(on.as_ref());
+    let sides = [mask_of(left), mask_of(right)];
+    let mut keys = merge::keys(&on, sides[0], sides[1]);
+    if !keys.is_empty() {
+        merge::arrange(level, &mut keys, sides, &[], JoinType::Full);
+        if merges_fully(level, [left, right], &keys) {
+            return full_merge(level, [left, right], &keys, &on);
+        }
+    }
+    let left = list(level, &[&**left], &mut Vec::new(), None)?;
+    let right = list(level, &[&**right], &mut Vec::new(), None)?;
+    let keys = hash_keys(&on, left.mask, right.mask);
+    for (i, ..) in &keys {
+        on[*i].used = true;
+    }
+    let left_over: Vec<&Expr> = on.iter().filter(|c| !c.used).map(|c| &c.expr).collect();
+    let conditions = level.compile_all(left_over)?;
+    let (rows, cost) = (left.rows + right.rows, left.cost + right.cost + left.rows + right.rows * 1.5);
+    if keys.is_empty() {
+        return full_without_keys(level, left, right, conditions, mask, rows, cost);
+    }
+    tell_keys(level, &keys, &on);
+    let node = hash_join(level, left, right, &keys, JoinType::Full, conditions, true)?;
+    let node = level.note(node, mask, rows, cost);
+    Ok(Joined { node, mask, rows, cost, ordered: false })
+}
+
+/// FULL JOIN ON without any equality. PostgreSQL refuses it unless the condition is constant; then one key serves all rows.
+fn full_without_keys(
+    level: &mut Level<'_>,
+    left: Joined,
+    right: Joined,
+    conditions: Vec<sql_ir::expr::Code>,
+    mask: Mask,
+    rows: f64,
+    cost: f64,
+) -> Result<Joined> {
+    if conditions.iter().any(|c| !c.is_fixed(level.cx.params as Slot)) {
+        return Err(Error::unsupported(
+            "FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",
+        ));
+    }
+    let one = || Expr::Const(types::Datum::Int4(1), sql_ir::Ty::of(oid::INT4));
+    let keys = [(0, one(), one(), oid::INT4)];
+    let node = hash_join(level, left, right, &keys, JoinType::Full, conditions, true)?;
+    let node = level.note(node, mask, rows, cost);
+    Ok(Joined { node, mask, rows, cost, ordered: false })
+}
+
+/// Whether a full join is merged: both sides come in order by indexes, or nothing else is switched on.
+fn merges_fully(level: &Level<'_>, sides: [&From; 2], keys: &[merge::Key]) -> bool {
+    let methods = level.cx.methods;
+    if methods.is_off(PlanMethod::MergeJoin) {
+        return false;
+    }
+    let mut alone = 0.0;
+    let mut ordered = 0.0;
+    for (side, is_left) in sides.into_iter().zip([true, false]) {
+        let From::Rel(rel) = side else { return methods.is_off(PlanMethod::HashJoin) };
+        let (rows, cost) = estimate(level, *rel, &[], 0);
+        let sorted = cost + sort_cost(rows, methods);
+        alone += cost + rows * if is_left { 1.0 } else { 1.5 };
+        let cost = merge::cost_in_order(level, *rel, keys, is_left, &[]).map_or(sorted, |cost| cost.min(sorted));
+        ordered += cost + rows * if is_left { 1.0 } else { 1.2 };
+    }
+    ordered < alone + methods.cost(PlanMethod::HashJoin)
+}
+
+/// A full join of two sides in the order of their keys.
+fn full_merge(level: &mut Level<'_>, sides: [&From; 2], keys: &[merge::Key], on: &[Conjunct]) -> Result<Joined> {
+    let mut built = Vec::with_capacity(2);
+    for (side, is_left) in sides.into_iter().zip([true, false]) {
+        let columns = match side {
+            From::Rel(rel) => merge::columns(keys, *rel, is_left).map(|columns| (*rel, columns)),
+            From::Join { .. } => None,
+        };
+        let wanted: Option<Vec<WantedColumn>> = columns.map(|(rel, columns)| {
+            let column = |&(column, descending, nulls_first)| WantedColumn { rel, column, descending, nulls_first };
+            columns.iter().map(column).collect()
+        });
+        let wanted = wanted.as_ref().map(|wanted| (wanted.as_slice(), false));
+        let joined = list(level, &[side], &mut Vec::new(), wanted)?;
+        built.push(merge::sorted(level, joined, keys, is_left)?);
+    }
+    let (Some(right), Some(left)) = (built.pop(), built.pop()) else {
+        return Err(Error::internal("a join of less than two sides"));
+    };
+    let rows = left.rows + right.rows;
+    merge::merged(level, [left, right], keys, JoinType::Full, on, rows)
+}

@@ -1,0 +1,230 @@
+//! From the bound statement to a plan.
+//!
+//! Responsible for: the layout of frames, access paths (key, keys, range, order of an index), the order and method of joins,
+//! where conditions are tested, compiling expressions to the frame, EXPLAIN's text.
+//! Not responsible for: what names and types mean (`sql-bind`), running (`sql-exec`).
+//! Invariants: a plan holds no data and refers to the catalog only through the descriptors it was made from; the whole
+//! qualification of a row that may be locked is kept beside its access path, for the re-check of rule R7. A condition that may
+//! leak is not tested on rows that a view hides behind a barrier ([`leak`]).
+//!
+//! Start at [`plan`]; [`query`] plans one level, [`join`] its FROM, [`access`] one table, [`modify`] changes.
+
+#![forbid(unsafe_code)]
+
+mod access;
+mod cte;
+mod exists;
+mod explain;
+mod foreign_key;
+mod graph;
+mod implied;
+mod join;
+mod key_reader;
+mod leak;
+mod level;
+mod merge;
+mod methods;
+mod modify;
+mod node;
+mod order;
+mod places;
+mod query;
+mod rewrite;
+mod selectivity;
+mod walk;
+mod window;
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, work};
+use engine_api::Catalog;
+use sql_functions::EvalContext;
+use sql_functions::statistics::TableStatistics;
+use sql_ir::{self as ir, Statement};
+use types::Datum;
+
+pub use explain::{ExplainFormat, ExplainOptions, ExplainTimes};
+pub use foreign_key::{EngineRows, ParentChange, ReferencedKey, ReferencingKey, referenced, referencing, table_info};
+pub use methods::{PlanMethod, PlanMethods};
+pub use node::{
+    Access, AggregateCall, AggregateNode, AggregateResult, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode,
+    DistinctNode, FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType,
+    KeyColumn, KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MergeJoinNode, MergeKey,
+    MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan,
+    RecursionNode, RowChoice, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage, StoredColumns, Subplan,
+    SubqueryNode, SystemNode, Target, UnionNode, UpdateNode, UpdateSet, ValuesNode, WindowFrameNode, WindowNode,
+    WorkTableNode,
+};
+
+pub use walk::computes_parameters;
+
+/// A plan, shared by all sessions that run the statement.
+#[derive(Debug)]
+pub struct Plan {
+    /// The plan of the outermost query.
+    pub root: Arc<QueryPlan>,
+    /// Changes rows: what it counts are those.
+    pub changes: bool,
+    /// It changes rows and returns some: they are handed out when all is changed.
+    pub fills: bool,
+    /// How many WITH queries are kept, and how many of them are recursive.
+    pub cells: (usize, usize),
+    /// What follows the result's columns in each row of a cursor's query: identities of the rows of these tables.
+    pub row_ids: Vec<RowOf>,
+    /// Making it took long, so that it is large.
+    pub is_large: bool,
+}
+
+impl Drop for Plan {
+    fn drop(&mut self) {
+        if self.is_large {
+            work::discard_elsewhere(Arc::clone(&self.root));
+        }
+    }
+}
+
+/// A table whose rows a cursor's query passes on.
+#[derive(Clone, Debug)]
+pub struct RowOf {
+    /// The table.
+    pub table: Oid,
+    /// FOR UPDATE or kin locks them.
+    pub locked: bool,
+}
+
+/// What the planner asks about tables.
+pub trait PlannerStats {
+    /// Rows of a table, roughly.
+    fn row_count(&self, table: Oid) -> u64;
+
+    /// What is known of the values in a table.
+    fn table(&self, _table: Oid) -> Option<Arc<TableStatistics>> {
+        None
+    }
+}
+
+/// What planning one statement needs everywhere.
+pub(crate) struct PlanContext<'a> {
+    pub catalog: &'a Catalog,
+    pub stats: &'a dyn PlannerStats,
+    /// Where the rows of WITH queries are kept.
+    pub cells: cte::Cells,
+    /// Number of parameters; they are the first slots of every frame.
+    pub params: usize,
+    /// Values that the parameters have this time: what the plan is good for, if they are typical.
+    pub hints: &'a [Datum],
+    /// For trying conditions out.
+    pub eval: Option<&'a dyn EvalContext>,
+    /// The plan is made to be shown: its nodes are counted.
+    pub explains: bool,
+    /// With what each node gives.
+    pub verbose: bool,
+    /// What is switched off.
+    pub methods: PlanMethods,
+}
+
+/// What a plan may be made for besides its statement.
+#[derive(Clone, Copy, Default)]
+pub struct Circumstances<'a> {
+    /// Values that the parameters have this time.
+    pub hints: &'a [Datum],
+    /// For trying conditions out on what is known of columns.
+    pub eval: Option<&'a dyn EvalContext>,
+    /// The plan is made to be shown, by EXPLAIN.
+    pub explains: bool,
+    /// With what each node gives.
+    pub verbose: bool,
+    /// What is switched off.
+    pub methods: PlanMethods,
+}
+
+/// Plans a statement.
+///
+/// # Errors
+/// 0A000 for what cannot be run; 54001 for too many tables in one FROM.
+pub fn plan(
+    statement: &ir::Statement,
+    catalog: &Catalog,
+    stats: &dyn PlannerStats,
+    circumstances: Circumstances<'_>,
+) -> Result<Arc<Plan>> {
+    let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
+    let (params, cells) = (walk::params(statement), cte::Cells::default());
+    run(statement, &PlanContext { catalog, stats, cells, params, hints, eval, explains, verbose, methods })
+}
+
+/// Plans a cursor's query: as [`plan`] does, with the identities of the rows that WHERE CURRENT OF may be about.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_cursor(
+    query: &ir::Query,
+    catalog: &Catalog,
+    stats: &dyn PlannerStats,
+    circumstances: Circumstances<'_>,
+) -> Result<Arc<Plan>> {
+    let before = work::total();
+    let params = walk::params(&Statement::Select(Box::new(query.clone())));
+    let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
+    let cx =
+        PlanContext { catalog, stats, cells: cte::Cells::default(), params, hints, eval, explains, verbose, methods };
+    let (root, row_ids) = query::plan_cursor(query, &cx)?;
+    let cells = cx.cells.counts();
+    let is_large = work::is_long_since(before);
+    Ok(Arc::new(Plan { root: Arc::new(root), changes: false, fills: false, cells, row_ids, is_large }))
+}
+
+/// Plans a statement whose frame has room for at least `params` parameters.
+pub(crate) fn plan_with_params(
+    statement: &Statement,
+    params: usize,
+    catalog: &Catalog,
+    stats: &dyn PlannerStats,
+) -> Result<Arc<Plan>> {
+    let params = params.max(walk::params(statement));
+    let cells = cte::Cells::default();
+    let methods = PlanMethods::default();
+    run(
+        statement,
+        &PlanContext {
+            catalog,
+            stats,
+            cells,
+            params,
+            hints: &[],
+            eval: None,
+            explains: false,
+            verbose: false,
+            methods,
+        },
+    )
+}
+
+fn run(statement: &Statement, cx: &PlanContext<'_>) -> Result<Arc<Plan>> {
+    let before = work::total();
+    let (root, outer) = modify::statement(statement, cx)?;
+    if !outer.is_empty() {
+        return Err(Error::internal("the outermost query refers to one around it"));
+    }
+    let changes = !matches!(statement, Statement::Select(_));
+    let fills = (changes && !root.output.is_empty()) || root.ctes.iter().any(|cte| cte.modifies);
+    let (root, cells, is_large) = (Arc::new(root), cx.cells.counts(), work::is_long_since(before));
+    Ok(Arc::new(Plan { root, changes, fills, cells, row_ids: Vec::new(), is_large }))
+}
+
+impl Plan {
+    /// The plan of the outermost query.
+    pub fn query(&self) -> &Arc<QueryPlan> {
+        &self.root
+    }
+
+    /// Whether its rows come again, backward, without being kept: a cursor that does not say how it scrolls can then.
+    pub fn goes_backward(&self) -> bool {
+        self.root.root.goes_backward()
+    }
+
+    /// EXPLAIN's lines.
+    pub fn explain(&self, options: &ExplainOptions, times: ExplainTimes) -> Vec<String> {
+        explain::lines(&self.root, options, times)
+    }
+}

@@ -1,0 +1,647 @@
+//! One query level: FROM and WHERE, grouping, the select list, DISTINCT, ORDER BY, row locks, LIMIT.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, work};
+use sql_bind::visit::{is_constant, same_rows};
+use sql_bind::{equal::same, window_parts};
+use sql_ir::expr::{Code, Resolve, Slot};
+use sql_ir::{AggCall, Body, Column, Expr, From, Query, RelKind, Sample, SetOp, Target};
+
+use super::join;
+use super::level::{Level, Outer};
+use super::merge::WantedColumn;
+use super::methods::sort_cost;
+use super::node::{
+    AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node,
+    PlannedTable, ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode, SortNode, SortSlot, StoredColumns,
+    UnionNode, ValuesNode,
+};
+use super::{PlanContext, RowOf, places, rewrite, selectivity, walk, window};
+
+/// Plans a cursor's query. Answers also which tables' row identities follow the result's columns.
+pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<RowOf>)> {
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_what_sees_rels(query, 0, &mut |e, depth| f(e, depth)));
+    level.null_extended(&query.from);
+    level.add_ctes(&query.ctes)?;
+    let locked: Vec<usize> = query.locking.iter().map(|lock| lock.rel).collect();
+    let alone = match query.from[..] {
+        [From::Rel(rel)] if locked.is_empty() && matches!(query.body, Body::Select) => vec![rel],
+        _ => Vec::new(),
+    };
+    let mut slots = Vec::new();
+    for &rel in locked.iter().chain(&alone) {
+        if let RelKind::Table(info) = &query.rels[rel].kind {
+            let row = RowOf { table: info.desc.oid, locked: !locked.is_empty() };
+            slots.push((row, level.row_slot(rel)));
+        }
+    }
+    let (node, mut output) = build(&mut level, query)?;
+    // Above a sort or a group there is no row of the table any more, unless locks need it.
+    if locked.is_empty() && !node.passes_rows() {
+        slots.clear();
+    }
+    output.extend(slots.iter().map(|(_, slot)| *slot));
+    let (plan, outer) = level.finish(node, output);
+    if !outer.is_empty() {
+        return Err(Error::internal("the outermost query refers to one around it"));
+    }
+    Ok((plan, slots.into_iter().map(|(row, _)| row).collect()))
+}
+
+/// How much of the stack must be left for running a plan: in hundredths.
+const STACK_LEFT: usize = 20;
+
+/// Plans a query. Answers also what it takes from the query around it.
+pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<(Outer, Slot)>)> {
+    if work::stack_is_below(STACK_LEFT) {
+        return Err(sql_bind::stack_depth());
+    }
+    if let Body::Modify(statement) = &query.body {
+        return super::modify::statement(statement, cx);
+    }
+    let rewritten = rewrite::rewrite(query);
+    let query = rewritten.as_ref().unwrap_or(query);
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_what_sees_rels(query, 0, &mut |e, depth| f(e, depth)));
+    for lock in &query.locking {
+        level.row_slot(lock.rel);
+    }
+    if query.sample.is_some() {
+        level.row_slot(0);
+    }
+    level.null_extended(&query.from);
+    level.add_ctes(&query.ctes)?;
+    let (node, output) = build(&mut level, query)?;
+    Ok(level.finish(node, output))
+}
+
+fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
+    if level.cx.verbose {
+        level.shown_output = listed(query.targets.iter().filter(|t| !t.junk).map(|t| &t.expr), level);
+    }
+    let grouped = query.is_grouped();
+    let wanted = wanted_order(query, grouped);
+    let wanted = wanted.as_deref().map(|w| (w, query.limit.is_some() && query.distinct.is_none()));
+    let Source { mut node, mut rows, mut cost, ordered } = source(level, query, grouped, wanted)?;
+    if let Some(sample) = &query.sample {
+        node = sampled(level, sample, node)?;
+    }
+    // Every rel of FROM; what is above its rows is no wider.
+    let all = super::access::Mask::MAX;
+    if grouped {
+        cost += rows * 1.5;
+        rows = if query.group_by.is_empty() { 1.0 } else { selectivity::groups(level, &query.group_by, rows) };
+        node = aggregate(level, query, node)?;
+        if !query.group_by.is_empty() {
+            level.tell_list("Group Key", || listed(query.group_by.iter(), level));
+        }
+        node = level.note_from(node, all, rows, cost, cost + rows * 0.2);
+        cost += rows * 0.2;
+    }
+    if let Some(having) = &query.having {
+        let mut list = Vec::new();
+        walk::conjuncts(having.clone(), &mut list);
+        let conditions = level.compile_all(&list)?;
+        node = Node::Filter(Arc::new(FilterNode { input: node, conditions }));
+        rows = (rows / 3.0).max(1.0);
+        level.tell("Filter", || super::explain::conditions(&list.iter().collect::<Vec<_>>(), level.rels));
+        node = level.note_from(node, all, rows, cost, cost);
+    }
+    node = window::windows(level, node)?;
+    let (targets, computed) = targets(level, query)?;
+    let sorted = !query.order_by.is_empty() && !ordered;
+    // Rows that are locked are computed again as they are then.
+    let again = if query.locking.is_empty() { Vec::new() } else { computed.clone() };
+    let (late, early): (Vec<_>, Vec<_>) =
+        computed.into_iter().partition(|(slot, _)| sorted && waits_for_order(query, &targets, *slot));
+    if !early.is_empty() {
+        node = Node::Project(Arc::new(ProjectNode { input: node, targets: early }));
+    }
+    let visible: Vec<Slot> =
+        query.targets.iter().zip(&targets).filter(|(t, _)| !t.junk).map(|(_, slot)| *slot).collect();
+    let typed = |i: usize| (targets[i], query.targets[i].expr.ty().oid);
+    if let Some(on) = query.distinct.as_ref().filter(|on| on.is_empty()) {
+        debug_assert!(on.is_empty());
+        let keys = (0..targets.len()).filter(|&i| !query.targets[i].junk).map(typed).collect();
+        node = Node::Distinct(Arc::new(DistinctNode { input: node, keys }));
+        let exprs: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.clone()).collect();
+        cost += rows * 1.5;
+        rows = selectivity::groups(level, &exprs, rows);
+        node = level.note(node, all, rows, cost);
+    }
+    let distinct_on = query.distinct.as_ref().filter(|on| !on.is_empty());
+    if sorted {
+        let limit = match (&query.limit, query.locking.is_empty() && distinct_on.is_none() && !query.with_ties) {
+            (Some(limit), true) => {
+                let offset = query.offset.as_ref().map(|o| level.compile(o)).transpose()?;
+                Some((level.compile(limit)?, offset))
+            }
+            _ => None,
+        };
+        node = sort(level, query, node, &targets, &late, limit);
+        cost += sort_cost(rows, level.cx.methods);
+        if matches!(node, Node::Sort(_)) {
+            level.tell_list("Sort Key", || sort_keys(query, level));
+            node = level.note_from(node, all, rows, cost, cost + rows * 0.1);
+        }
+    }
+    if let Some(on) = distinct_on {
+        let keys = on.iter().map(|&i| typed(i)).collect();
+        node = level.note(Node::Distinct(Arc::new(DistinctNode { input: node, keys })), all, rows, cost);
+    }
+    if !late.is_empty() {
+        node = Node::Project(Arc::new(ProjectNode { input: node, targets: late }));
+    }
+    if !query.locking.is_empty() {
+        node = lock_rows(level, query, node, again)?;
+        node = level.note(node, all, rows, cost + rows);
+    }
+    if query.limit.is_some() || query.offset.is_some() {
+        let limit = query.limit.as_ref().map(|l| level.compile(l)).transpose()?;
+        let offset = query.offset.as_ref().map(|o| level.compile(o)).transpose()?;
+        let ties = if query.with_ties { sort_slots(level, query, &targets) } else { Vec::new() };
+        let wanted = limited(query, rows);
+        node = Node::Limit(Arc::new(LimitNode { input: node, limit, offset, ties }));
+        // What is not read costs nothing, unless all had to be sorted or grouped first.
+        let blocks = grouped || (!query.order_by.is_empty() && !ordered) || query.distinct.is_some();
+        cost = if blocks { cost } else { cost * (wanted / rows.max(1.0)).min(1.0) };
+        rows = wanted;
+        node = level.note(node, all, rows, cost);
+    }
+    level.result = (rows, cost);
+    Ok((node, visible))
+}
+
+/// Some of the rows of the only table.
+fn sampled(level: &mut Level<'_>, sample: &Sample, input: Node) -> Result<Node> {
+    let random = sql_functions::functions_named("random").first().copied();
+    let node = SampleNode {
+        input,
+        percent: level.compile(&sample.percent)?,
+        seed: sample.seed.as_ref().map(|seed| level.compile(seed)).transpose()?,
+        system: sample.system,
+        row_slot: level.row_slot(0),
+        random: random.ok_or_else(|| Error::internal("no random numbers"))?,
+    };
+    Ok(Node::Sample(Arc::new(node)))
+}
+
+fn listed<'e>(exprs: impl Iterator<Item = &'e Expr>, level: &Level<'_>) -> Vec<String> {
+    exprs.map(|expr| super::explain::show(expr, level.rels)).collect()
+}
+
+/// What follows a sort key.
+pub(super) fn direction(descending: bool, nulls_first: bool) -> &'static str {
+    match (descending, nulls_first) {
+        (false, false) => "",
+        (false, true) => " NULLS FIRST",
+        (true, true) => " DESC",
+        (true, false) => " DESC NULLS LAST",
+    }
+}
+
+fn sort_keys(query: &Query, level: &Level<'_>) -> Vec<String> {
+    let key = |key: &sql_ir::SortKey| {
+        let text = super::explain::show(&query.targets[key.target].expr, level.rels);
+        text + direction(key.descending, key.nulls_first)
+    };
+    query.order_by.iter().map(key).collect()
+}
+
+/// Rows that LIMIT and OFFSET leave, as far as they are known; PostgreSQL takes a tenth of the others.
+fn limited(query: &Query, rows: f64) -> f64 {
+    let known = |expr: &Option<Expr>| match expr {
+        Some(Expr::Const(types::Datum::Int8(value), _)) => Some((*value).max(0) as f64),
+        _ => None,
+    };
+    let rest = match (&query.offset, known(&query.offset)) {
+        (None, _) => rows,
+        (Some(_), offset) => (rows - offset.unwrap_or(rows * 0.1)).max(1.0),
+    };
+    match &query.limit {
+        Some(Expr::Const(types::Datum::Null, _)) | None => rest,
+        Some(_) => known(&query.limit).unwrap_or(rest * 0.1).clamp(1.0, rest.max(1.0)),
+    }
+}
+
+/// Where the rows of a query come from.
+struct Source {
+    node: Node,
+    rows: f64,
+    cost: f64,
+    /// The wanted order comes by itself.
+    ordered: bool,
+}
+
+fn source(
+    level: &mut Level<'_>,
+    query: &Query,
+    grouped: bool,
+    wanted: Option<(&[WantedColumn], bool)>,
+) -> Result<Source> {
+    Ok(match &query.body {
+        Body::Select => match grouped.then(|| minimum(level, query)).transpose()?.flatten() {
+            Some(node) => Source { node, rows: 1.0, cost: 4.0, ordered: false },
+            None => {
+                let joined = join::from_where(level, &query.from, &query.guards, query.filter.as_ref(), wanted)?;
+                Source { node: joined.node, rows: joined.rows, cost: joined.cost, ordered: joined.ordered }
+            }
+        },
+        Body::Values(values) => {
+            let slots = level.use_all(0);
+            let compiled = values.iter().map(|row| level.compile_all(row)).collect::<Result<_>>()?;
+            let node = Node::Values(Arc::new(ValuesNode { rows: compiled, slots }));
+            let rows = values.len() as f64;
+            Source { node: level.note(node, 0, rows, rows * 0.1), rows, cost: rows * 0.1, ordered: false }
+        }
+        Body::Modify(_) => return Err(Error::internal("a statement that changes rows in place of a query")),
+        Body::SetOp { op: SetOp::Union, all, recursion: None, .. } => union(level, query, *all)?,
+        Body::SetOp { op, all, left, right, recursion } => {
+            let slots = level.use_all(0);
+            let types = level.rels[0].columns.iter().map(|c| c.ty.oid).collect();
+            let table = recursion.map(|table| level.cx.cells.add_work_table(table));
+            let (left, right) = (level.subplan(left)?, level.subplan(right)?);
+            let (rows, cost) = (left.plan.rows + right.plan.rows, left.plan.cost + right.plan.cost);
+            let cost = if *all && *op == SetOp::Union { cost } else { cost + rows * 1.5 };
+            let (node, rows, cost) = match table {
+                Some(table) => {
+                    let node = RecursionNode { table, all: *all, first: left, next: right, slots, types };
+                    // PostgreSQL expects ten rounds.
+                    (Node::Recursion(Arc::new(node)), rows * 10.0, cost * 10.0)
+                }
+                None => {
+                    let except = *op == SetOp::Except;
+                    (Node::SetOp(Arc::new(SetOpNode { except, all: *all, left, right, slots, types })), rows, cost)
+                }
+            };
+            Source { node: level.note(node, 1, rows, cost), rows, cost, ordered: false }
+        }
+    })
+}
+
+/// UNION: all its branches are below one operator.
+fn union(level: &mut Level<'_>, query: &Query, all: bool) -> Result<Source> {
+    let slots = level.use_all(0);
+    let types = level.rels[0].columns.iter().map(|c| c.ty.oid).collect();
+    let branches = union_branches(query, all);
+    let branches =
+        branches.into_iter().map(|(branch, links)| level.subplan_below(branch, links)).collect::<Result<Vec<_>>>()?;
+    let rows: f64 = branches.iter().map(|branch| branch.plan.rows).sum();
+    let cost: f64 = branches.iter().map(|branch| branch.plan.cost).sum();
+    let cost = if all { cost } else { cost + rows * 1.5 };
+    let node = Node::Union(Arc::new(UnionNode { all, branches, slots, types }));
+    Ok(Source { node: level.note(node, 1, rows, cost), rows, cost, ordered: false })
+}
+
+/// The queries whose rows a UNION gives, in order: a side that is a UNION itself, and no more than that, is taken apart. A UNION
+/// without ALL takes sides with and without. With each, how many UNIONs were around it but for the first.
+fn union_branches(query: &Query, all: bool) -> Vec<(&Query, usize)> {
+    let mut branches = Vec::new();
+    let mut waiting = vec![(query, None)];
+    while let Some((query, around)) = waiting.pop() {
+        work::beat(1);
+        match &query.body {
+            Body::SetOp { op: SetOp::Union, all: inner, left, right, recursion: None }
+                if (*inner || !all) && (around.is_none() || is_bare(query)) =>
+            {
+                let around = Some(around.map_or(0, |around| around + 1));
+                waiting.extend([(&**right, around), (&**left, around)]);
+            }
+            _ => branches.push((query, around.unwrap_or(0))),
+        }
+    }
+    branches
+}
+
+/// Whether a set operation gives its rows as they are, all of them and in any order.
+fn is_bare(query: &Query) -> bool {
+    let is_column = |(i, target): (usize, &Target)| match target.expr {
+        Expr::Column(Column { level: 0, rel: 0, column, .. }) => column == i,
+        _ => false,
+    };
+    query.ctes.is_empty()
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.order_by.is_empty()
+        && query.filter.is_none()
+        && query.distinct.is_none()
+        && query.locking.is_empty()
+        && query.targets.len() == query.rels[0].columns.len()
+        && query.targets.iter().enumerate().all(is_column)
+}
+
+/// The order that what FROM gives should have, if ORDER BY is about its columns alone.
+fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<WantedColumn>> {
+    // A window function sorts for itself.
+    let windowed = query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)));
+    if grouped || windowed || query.order_by.is_empty() || query.distinct.is_some() {
+        return None;
+    }
+    query
+        .order_by
+        .iter()
+        .map(|key| match &query.targets[key.target].expr {
+            Expr::Column(c) if c.level == 0 && !matches!(query.rels[c.rel].kind, RelKind::Window(_)) => {
+                let (descending, nulls_first) = (key.descending, key.nulls_first);
+                Some(WantedColumn { rel: c.rel, column: c.column, descending, nulls_first })
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// `SELECT min(c)` or `max(c)` of one table: the first row of an index, if one has that order.
+fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
+    let ([call], [From::Rel(rel)], [], []) =
+        (&query.aggs[..], &query.from[..], &query.group_by[..], &query.grouping_sets[..])
+    else {
+        return Ok(None);
+    };
+    let descending = match call.aggregate.name {
+        "min" => false,
+        "max" => true,
+        _ => return Ok(None),
+    };
+    let [Expr::Column(column)] = &call.args[..] else { return Ok(None) };
+    let is_table = matches!(level.rels[*rel].kind, RelKind::Table(_));
+    if column.level != 0 || !is_table || call.filter.is_some() || !call.order_by.is_empty() {
+        return Ok(None);
+    }
+    let not_null = Expr::IsNull { arg: Box::new(call.args[0].clone()), negated: true, fields: false };
+    let filter = match &query.filter {
+        Some(filter) => Expr::And(vec![filter.clone(), not_null]),
+        None => not_null,
+    };
+    let wanted = [WantedColumn { rel: *rel, column: column.column, descending, nulls_first: descending }];
+    let subplans = level.subplans.len();
+    let joined = join::from_where(level, &query.from, &query.guards, Some(&filter), Some((&wanted, true)))?;
+    if !joined.ordered {
+        level.subplans.truncate(subplans);
+        return Ok(None);
+    }
+    let one = Code::Const(types::Datum::Int8(1));
+    Ok(Some(Node::Limit(Arc::new(LimitNode { input: joined.node, limit: Some(one), offset: None, ties: Vec::new() }))))
+}
+
+/// Grouping and aggregates.
+fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> {
+    let mut keys: Vec<(Code, Slot, Oid)> = Vec::new();
+    let mut grouped = Vec::new();
+    for expr in &query.group_by {
+        let code = level.compile(expr)?;
+        let slot = match (&code, expr) {
+            (Code::Slot(slot), Expr::Column(c)) if c.level == 0 => *slot,
+            _ => {
+                let slot = level.slot();
+                // PostgreSQL does not look for a constant among the keys: only the target that is one is NULL in other sets.
+                if query.grouping_sets.is_empty() || !is_constant(expr) {
+                    grouped.push((expr.clone(), slot));
+                }
+                slot
+            }
+        };
+        keys.push((code, slot, expr.ty().oid));
+    }
+    let (mut calls, mut called, mut averages) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut aggregates, mut results, mut groupings) = (Vec::new(), Vec::new(), Vec::new());
+    for call in &query.aggs {
+        let slot = level.slot();
+        aggregates.push(slot);
+        if std::ptr::eq(call.aggregate, &sql_functions::GROUPING) {
+            let number = |arg: &Expr| query.group_by.iter().position(|g| same(g, arg));
+            groupings.push((slot, call.args.iter().filter_map(number).collect()));
+            continue;
+        }
+        if query.aggs.iter().any(|sum| is_average_of(call, sum)) {
+            averages.push((call, slot));
+            continue;
+        }
+        let mut order = Vec::new();
+        for (expr, descending, nulls_first) in &call.order_by {
+            order.push((level.compile(expr)?, expr.ty().oid, *descending, *nulls_first));
+        }
+        if call.distinct && keeps_order(call.aggregate.name) {
+            // PostgreSQL finds the distinct values by sorting, which shows.
+            let done = order.len();
+            for arg in call.args.iter().filter(|a| !call.order_by.iter().take(done).any(|(o, ..)| same(o, a))) {
+                order.push((level.compile(arg)?, arg.ty().oid, false, false));
+            }
+        }
+        results.push(AggregateResult { call: calls.len(), average: false, slot });
+        called.push(call);
+        calls.push(AggregateCall {
+            aggregate: call.aggregate,
+            args: level.compile_all(&call.args)?,
+            arg_types: call.args.iter().map(|a| a.ty().oid).collect(),
+            distinct: call.distinct,
+            order,
+            filter: call.filter.as_ref().map(|f| level.compile(f)).transpose()?,
+            direct: Vec::new(),
+        });
+    }
+    for (average, slot) in averages {
+        let sum = called.iter().position(|sum| is_average_of(average, sum));
+        let call = sum.ok_or_else(|| Error::internal("an average without its sum"))?;
+        results.push(AggregateResult { call, average: true, slot });
+    }
+    level.aggregates = aggregates;
+    level.grouped = grouped;
+    level.group_slots = keys.iter().map(|(_, slot, _)| *slot).collect();
+    // Direct arguments are evaluated once for a group, over its keys.
+    for (call, from) in calls.iter_mut().zip(&called) {
+        call.direct = level.compile_all(&from.direct)?;
+    }
+    let mut carried = BTreeSet::new();
+    let windows = query.rels.iter().flat_map(window_parts);
+    let above = query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(windows);
+    for expr in above {
+        let mut columns = Vec::new();
+        walk::columns_of(expr, &mut |c| columns.push(c));
+        for mut column in columns {
+            column.level = 0;
+            // A column inside of a grouping expression alone has no value of its own above.
+            if let Ok(slot) = level.column(&column) {
+                carried.insert(slot);
+            }
+        }
+        walk::whole_rows_of(expr, &mut |rel| carried.extend(level.rel_slots(rel)));
+    }
+    for (_, slot, _) in &keys {
+        carried.remove(slot);
+    }
+    let carried: Vec<Slot> = carried.into_iter().collect();
+    let is_plain = query.grouping_sets.is_empty();
+    let stored = is_plain.then(|| StoredColumns::of(&input, &keys, &carried, &calls)).flatten();
+    Ok(Node::Aggregate(Arc::new(AggregateNode {
+        input,
+        keys,
+        carried,
+        calls,
+        results,
+        sets: query.grouping_sets.clone(),
+        groupings,
+        stored,
+    })))
+}
+
+/// Whether an aggregate is the average of what another sums.
+fn is_average_of(average: &AggCall, sum: &AggCall) -> bool {
+    average.aggregate.average_of == Some(sum.aggregate.oid)
+        && same_rows(average, sum)
+        && !sum.args.iter().chain(&sum.filter).any(walk::is_volatile)
+}
+
+/// Whether the result of an aggregate shows the order of its rows.
+fn keeps_order(aggregate: &str) -> bool {
+    matches!(aggregate, "array_agg" | "string_agg" | "json_agg" | "jsonb_agg" | "json_object_agg" | "jsonb_object_agg")
+}
+
+/// Slots of the targets, and those that must be computed.
+fn targets(level: &mut Level<'_>, query: &Query) -> Result<(Vec<Slot>, Vec<(Slot, Code)>)> {
+    let (mut slots, mut computed) = (Vec::new(), Vec::new());
+    for (number, target) in query.targets.iter().enumerate() {
+        // In sets without it a constant that is grouped by is NULL.
+        let grouped = query.grouped_constants.iter().find(|(at, _)| *at == number && !query.grouping_sets.is_empty());
+        if let Some(&(_, group)) = grouped
+            && same(&query.group_by[group], &target.expr)
+        {
+            slots.push(level.group_slots[group]);
+            continue;
+        }
+        match level.compile(&target.expr)? {
+            Code::Slot(slot) => slots.push(slot),
+            code => {
+                let slot = level.slot();
+                slots.push(slot);
+                computed.push((slot, code));
+            }
+        }
+    }
+    Ok((slots, computed))
+}
+
+/// Whether a target that is computed is so once the rows are in order, and no more of them than LIMIT asks for: what is volatile,
+/// and under LIMIT what runs a subquery. The order itself must not need it.
+fn waits_for_order(query: &Query, targets: &[Slot], slot: Slot) -> bool {
+    if !query.locking.is_empty() || query.distinct.as_ref().is_some_and(|on| on.is_empty()) {
+        return false;
+    }
+    let used = |target: usize| targets[target] == slot;
+    let in_order = query.order_by.iter().any(|key| used(key.target));
+    let in_distinct = query.distinct.iter().flatten().any(|&target| used(target));
+    let Some(target) = targets.iter().position(|s| *s == slot).filter(|_| !in_order && !in_distinct) else {
+        return false;
+    };
+    let expr = &query.targets[target].expr;
+    let mut subquery = false;
+    walk::walk(expr, 0, &mut |e, _| subquery |= matches!(e, Expr::Subquery { .. }));
+    walk::is_volatile(expr) || (subquery && query.limit.is_some())
+}
+
+/// The slots that expressions read, those of their subqueries' arguments among them.
+fn slots_read(level: &Level<'_>, code: &Code, out: &mut BTreeSet<Slot>) {
+    code.visit(&mut |code| match code {
+        Code::Slot(slot) => _ = out.insert(*slot),
+        Code::Subquery { index, .. } => {
+            level.subplans[*index].args.iter().for_each(|(arg, _)| slots_read(level, arg, out));
+        }
+        _ => {}
+    });
+}
+
+fn sort(
+    level: &Level<'_>,
+    query: &Query,
+    input: Node,
+    targets: &[Slot],
+    late: &[(Slot, Code)],
+    limit: Option<(Code, Option<Code>)>,
+) -> Node {
+    let mut slots: BTreeSet<Slot> = targets.iter().copied().collect();
+    for (slot, code) in late {
+        slots.remove(slot);
+        slots_read(level, code, &mut slots);
+    }
+    slots.retain(|slot| *slot >= level.cx.params as Slot);
+    if !query.locking.is_empty() {
+        // A row that has moved is looked at as a whole again.
+        slots.extend((0..level.rels.len()).flat_map(|rel| level.rel_slots(rel)));
+    }
+    let sort_keys = sort_slots(level, query, targets);
+    if sort_keys.is_empty() {
+        return input;
+    }
+    Node::Sort(Arc::new(SortNode { input, keys: sort_keys, slots: slots.into_iter().collect(), limit }))
+}
+
+/// The slots of ORDER BY's keys; parameters are the same in all rows.
+fn sort_slots(level: &Level<'_>, query: &Query, targets: &[Slot]) -> Vec<SortSlot> {
+    let keys = query.order_by.iter().filter(|key| targets[key.target] >= level.cx.params as Slot);
+    keys.map(|key| SortSlot {
+        slot: targets[key.target],
+        ty: query.targets[key.target].expr.ty().oid,
+        descending: key.descending,
+        nulls_first: key.nulls_first,
+    })
+    .collect()
+}
+
+fn on_conditions<'q>(from: &'q From, out: &mut Vec<&'q Expr>) {
+    if let From::Join { left, right, on, .. } = from {
+        on_conditions(left, out);
+        on_conditions(right, out);
+        out.extend(on);
+    }
+}
+
+/// Whether FROM has an outer join.
+fn has_outer(from: &From) -> bool {
+    match from {
+        From::Rel(_) => false,
+        From::Join { kind, left, right, .. } => *kind != sql_ir::JoinKind::Inner || has_outer(left) || has_outer(right),
+    }
+}
+
+/// The whole qualification of a query's rows, for rows that have moved (rule R7): those of `moving`, if it is one rel only.
+pub(super) fn qualification(level: &mut Level<'_>, query: &Query, moving: Option<usize>) -> Result<Vec<Code>> {
+    let mut conditions: Vec<&Expr> = query.guards.iter().map(|guard| &guard.condition).collect();
+    for from in &query.from {
+        // Below an outer join a condition decides what is joined, not whether there is a row.
+        if !has_outer(from) {
+            on_conditions(from, &mut conditions);
+        }
+    }
+    conditions.extend(&query.filter);
+    let mut parts = Vec::new();
+    conditions.into_iter().for_each(|condition| walk::conjuncts(condition.clone(), &mut parts));
+    let mut codes = Vec::with_capacity(parts.len());
+    for part in &parts {
+        match places::of_moved(part, level.rels, moving) {
+            None => codes.push(level.compile(part)?),
+            Some(true) => {}
+            Some(false) => codes.push(Code::Const(types::Datum::Bool(false))),
+        }
+    }
+    Ok(codes)
+}
+
+fn lock_rows(level: &mut Level<'_>, query: &Query, input: Node, recompute: Vec<(Slot, Code)>) -> Result<Node> {
+    let moving = match query.locking[..] {
+        [ref lock] => Some(lock.rel),
+        _ => None,
+    };
+    let recheck = qualification(level, query, moving)?;
+    let mut targets = Vec::new();
+    for lock in &query.locking {
+        let RelKind::Table(info) = &level.rels[lock.rel].kind else { continue };
+        targets.push(LockTarget {
+            table: PlannedTable::new(info),
+            reader: level.reader(lock.rel, info)?,
+            row_slot: level.row_slot(lock.rel),
+            mode: lock.mode,
+            policy: lock.policy,
+        });
+    }
+    Ok(Node::LockRows(Arc::new(LockRowsNode { input, targets, recheck, recompute })))
+}

@@ -1,0 +1,557 @@
+//! From a query to an equal one that is easier to plan: subqueries become parts of FROM.
+//!
+//! - A simple subquery in FROM is merged into the query around it, so that its tables are joined in the best order.
+//! - `EXISTS`, `NOT EXISTS` and `IN` that WHERE demands become semi- and anti-joins, so that they need not run per row.
+//! - A condition on the grouping columns of a subquery in FROM is tested below its grouping.
+//! - The query of a view with `security_barrier` stays one of its own: only conditions that leak nothing go into it, so that an
+//!   index may answer them.
+//!
+//! Not for queries that lock or change rows: a row that has moved is tested against the whole WHERE as it was written (rule
+//! R7).
+//! Invariant: nothing is merged whose value could change by being evaluated more or less often, or at another place.
+
+use base::work;
+use sql_bind::visit::{children_mut, shift_levels, walk_query_mut};
+use sql_functions::Volatility;
+use sql_ir::expr::{How, comparison_of};
+use sql_ir::{Body, Column, CompareOp, Expr, From, JoinKind, Query, Rel, RelColumn, RelKind, SubqueryKind, Ty};
+
+use super::access::Conjunct;
+use super::{implied, leak, walk};
+
+/// More tables than this are not put into one FROM.
+const RELS_MAX: usize = 60;
+/// Rels up to which those stay that nothing refers to: EXPLAIN shows by them, as PostgreSQL does, that there was more than one.
+const DEAD_KEPT: usize = 16;
+
+/// The query to plan instead; `None` if this one is best as it is.
+pub(super) fn rewrite(query: &Query) -> Option<Query> {
+    better(query, true)
+}
+
+/// As [`rewrite`]; `alone`: the query is not about to become part of another, so that what it has of queries around it can go
+/// into its subqueries.
+fn better(query: &Query, alone: bool) -> Option<Query> {
+    if !matches!(query.body, Body::Select) || !query.locking.is_empty() || query.from.is_empty() {
+        return None;
+    }
+    let has_subquery = query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Subquery { .. }));
+    let has_sublink = query.filter.as_ref().is_some_and(|filter| {
+        let mut found = false;
+        walk::walk(filter, 0, &mut |e, _| found |= matches!(e, Expr::Subquery { .. }));
+        found
+    });
+    if !has_subquery && !has_sublink {
+        return None;
+    }
+    let before = work::total();
+    let mut query = query.clone();
+    let merged = merge_from(&mut query);
+    if merged && query.rels.len() > DEAD_KEPT {
+        forget_dead(&mut query);
+    }
+    let linked = has_sublink && join_sublinks(&mut query, alone);
+    let implied = push_implied(&mut query, alone);
+    let pushed = push_conditions(&mut query, alone);
+    if merged || linked || implied || pushed {
+        return Some(query);
+    }
+    work::discard_made(query, before);
+    None
+}
+
+/// Whether a query is no more than a join with a WHERE and a select list.
+pub(super) fn is_plain(query: &Query) -> bool {
+    matches!(query.body, Body::Select)
+        && query.ctes.is_empty()
+        && !query.from.is_empty()
+        && query.group_by.is_empty()
+        && query.grouping_sets.is_empty()
+        && query.aggs.is_empty()
+        && query.having.is_none()
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.locking.is_empty()
+        && query.sample.is_none()
+        && query.guards.is_empty()
+        && !query.is_barrier()
+        && !query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)))
+        && !walk::is_volatile_query(query)
+}
+
+/// Makes the expressions of a query those of the query around it: its rels come behind `offset` others.
+fn lift(query: &mut Query, offset: usize) {
+    query.from.iter_mut().for_each(|from| lift_from(from, offset));
+    walk_query_mut(query, 0, &mut |expr, depth| {
+        let (level, rel) = match expr {
+            Expr::Column(Column { level, rel, .. }) | Expr::WholeRow { level, rel } => (level, Some(rel)),
+            Expr::Agg { level, .. } => (level, None),
+            _ => return,
+        };
+        match (*level).cmp(&depth) {
+            std::cmp::Ordering::Greater => *level -= 1,
+            std::cmp::Ordering::Equal => {
+                if let Some(rel) = rel {
+                    *rel += offset;
+                }
+            }
+            std::cmp::Ordering::Less => {}
+        }
+    });
+}
+
+fn lift_from(from: &mut From, offset: usize) {
+    match from {
+        From::Rel(rel) => *rel += offset,
+        From::Join { left, right, .. } => {
+            lift_from(left, offset);
+            lift_from(right, offset);
+        }
+    }
+}
+
+/// Whether anything of a query but its WHERE refers to queries around it.
+fn reaches_out_beside_filter(query: &Query) -> bool {
+    let mut without = query.clone();
+    without.filter = None;
+    without.targets.clear();
+    reaches_out(&without)
+}
+
+pub(super) fn reaches_out(query: &Query) -> bool {
+    let mut found = false;
+    walk::walk_query(query, 0, &mut |e, depth| found |= level_of(e).is_some_and(|level| level > depth));
+    found
+}
+
+pub(super) fn expr_reaches_out(expr: &Expr) -> bool {
+    let mut found = false;
+    walk::walk(expr, 0, &mut |e, depth| found |= level_of(e).is_some_and(|level| level > depth));
+    found
+}
+
+fn level_of(expr: &Expr) -> Option<usize> {
+    work::beat(1);
+    match expr {
+        Expr::Column(c) => Some(c.level),
+        Expr::WholeRow { level, .. } | Expr::Agg { level, .. } => Some(*level),
+        _ => None,
+    }
+}
+
+/// A rel that nothing refers to any more.
+fn dead_rel() -> Rel {
+    Rel { alias: String::new(), aliased: false, kind: RelKind::Join, columns: Vec::new() }
+}
+
+fn is_dead(rel: &Rel) -> bool {
+    rel.alias.is_empty() && rel.columns.is_empty() && matches!(rel.kind, RelKind::Join)
+}
+
+/// Takes the rels away that nothing refers to any more: of queries one within another they would be more and more.
+fn forget_dead(query: &mut Query) {
+    let mut numbers = Vec::with_capacity(query.rels.len());
+    let mut live = 0;
+    for rel in &query.rels {
+        numbers.push(live);
+        live += usize::from(!is_dead(rel));
+    }
+    query.rels.retain(|rel| !is_dead(rel));
+    query.from.iter_mut().for_each(|from| renumber(from, &numbers));
+    walk_query_mut(query, 0, &mut |expr, depth| match expr {
+        Expr::Column(Column { level, rel, .. }) | Expr::WholeRow { level, rel } if *level == depth => {
+            *rel = numbers[*rel]
+        }
+        _ => {}
+    });
+}
+
+fn renumber(from: &mut From, numbers: &[usize]) {
+    match from {
+        From::Rel(rel) => *rel = numbers[*rel],
+        From::Join { left, right, .. } => {
+            renumber(left, numbers);
+            renumber(right, numbers);
+        }
+    }
+}
+
+/// A FROM list as one item.
+fn joined(mut from: Vec<From>) -> Option<From> {
+    let first = (!from.is_empty()).then(|| from.remove(0))?;
+    let join =
+        |left, right| From::Join { kind: JoinKind::Inner, left: Box::new(left), right: Box::new(right), on: None };
+    Some(from.into_iter().fold(first, join))
+}
+
+/// Merges the simple subqueries of FROM into the query.
+fn merge_from(query: &mut Query) -> bool {
+    let mut merged = false;
+    loop {
+        let mut rels = Vec::new();
+        query.from.iter().for_each(|item| kept_rels(item, &mut rels));
+        let Some((rel, inner)) = rels.into_iter().find_map(|rel| Some((rel, mergeable(query, rel)?))) else {
+            return merged;
+        };
+        let (instead, filter) = merge(query, rel, inner);
+        // As in PostgreSQL, what is within is tested first, then the conditions of joins around it.
+        let mut of_joins = filter.is_some().then(Vec::new);
+        for item in &mut query.from {
+            replace_rel(item, rel, &instead, &mut of_joins);
+        }
+        let first = of_joins.into_iter().flatten().fold(filter, |all, on| conjunction(all, Some(on)));
+        query.filter = conjunction(first, query.filter.take());
+        merged = true;
+    }
+}
+
+/// Puts something in the place of a relation; whether it was there. The conditions of the inner joins around it go to `of_joins`, from
+/// the innermost on, if that is asked for.
+fn replace_rel(item: &mut From, rel: usize, instead: &From, of_joins: &mut Option<Vec<Expr>>) -> bool {
+    match item {
+        From::Rel(r) if *r == rel => {
+            *item = instead.clone();
+            true
+        }
+        From::Rel(_) => false,
+        From::Join { kind, left, right, on } => {
+            let is_within = replace_rel(left, rel, instead, of_joins) || replace_rel(right, rel, instead, of_joins);
+            if is_within
+                && *kind == JoinKind::Inner
+                && let Some(of_joins) = of_joins
+            {
+                of_joins.extend(on.take());
+            }
+            is_within
+        }
+    }
+}
+
+fn mergeable(query: &Query, rel: usize) -> Option<Query> {
+    let RelKind::Subquery { query: inner, lateral: false } = &query.rels[rel].kind else { return None };
+    let plain = is_plain(inner) && inner.distinct.is_none() && inner.order_by.is_empty();
+    if !plain || query.rels.len() + inner.rels.len() > RELS_MAX {
+        return None;
+    }
+    // A value that is computed for each row of the subquery must not be computed more often.
+    let is_cheap = |expr: &Expr| {
+        let mut cheap = true;
+        walk::walk(expr, 0, &mut |e, _| cheap &= !matches!(e, Expr::Subquery { .. }));
+        cheap
+    };
+    if !inner.targets.iter().all(|target| is_cheap(&target.expr)) {
+        return None;
+    }
+    // In a set that a column is not grouped by it is NULL, whatever it is below: it must stay one that can be told from others.
+    if !query.grouping_sets.is_empty() && !distinct_columns(inner) {
+        return None;
+    }
+    // Rows as values have the subquery's shape.
+    let mut whole = false;
+    walk::walk_query(query, 0, &mut |e, depth| {
+        whole |= matches!(e, Expr::WholeRow { level, rel: r } if *level == depth && *r == rel);
+    });
+    (!whole).then(|| inner.as_ref().clone())
+}
+
+/// Whether a query's select list is columns, each of them once.
+fn distinct_columns(query: &Query) -> bool {
+    let mut seen = Vec::new();
+    query.targets.iter().all(|target| match target.expr {
+        Expr::Column(c) if !seen.contains(&(c.level, c.rel, c.column)) => {
+            seen.push((c.level, c.rel, c.column));
+            true
+        }
+        _ => false,
+    })
+}
+
+/// Puts the tables of `inner` in the place of `rel`. Answers what stands in FROM for it, and its conditions.
+fn merge(query: &mut Query, rel: usize, mut inner: Query) -> (From, Option<Expr>) {
+    if let Some(better) = better(&inner, false).filter(|better| query.rels.len() + better.rels.len() <= RELS_MAX) {
+        inner = better;
+    }
+    lift(&mut inner, query.rels.len());
+    query.rels[rel] = dead_rel();
+    query.rels.append(&mut inner.rels);
+    let targets: Vec<Expr> = inner.targets.into_iter().filter(|t| !t.junk).map(|t| t.expr).collect();
+    let replace = &mut |expr: &mut Expr, depth: usize| {
+        let Expr::Column(c) = expr else { return };
+        if c.level == depth && c.rel == rel {
+            let mut value = targets[c.column].clone();
+            shift_levels(&mut value, depth as isize);
+            *expr = value;
+        }
+    };
+    walk_query_mut(query, 0, replace);
+    (joined(inner.from).expect("a plain query has a FROM"), inner.filter)
+}
+
+fn conjunction(a: Option<Expr>, b: Option<Expr>) -> Option<Expr> {
+    match (a, b) {
+        (Some(a), Some(b)) => {
+            let mut all = Vec::new();
+            walk::conjuncts(a, &mut all);
+            walk::conjuncts(b, &mut all);
+            Some(Expr::And(all))
+        }
+        (a, b) => a.or(b),
+    }
+}
+
+/// Makes joins of the subqueries that WHERE demands.
+///
+/// In a query that is about to become part of another one, what looks at the queries around it stays a condition: an ON may name
+/// only rels of its own join, and these would be beside that join.
+fn join_sublinks(query: &mut Query, alone: bool) -> bool {
+    let mut conditions = Vec::new();
+    if let Some(filter) = query.filter.take() {
+        walk::conjuncts(filter, &mut conditions);
+    }
+    let mut joined_any = false;
+    let mut left = Vec::with_capacity(conditions.len());
+    for condition in conditions {
+        let link = if alone || !expr_reaches_out(&condition) { sublink(query, &condition) } else { None };
+        match link {
+            Some((kind, right, on)) => {
+                let all = joined(std::mem::take(&mut query.from)).expect("looked at by the caller");
+                query.from = vec![From::Join { kind, left: Box::new(all), right: Box::new(right), on: Some(on) }];
+                joined_any = true;
+            }
+            None => left.push(condition),
+        }
+    }
+    query.filter = match left.len() {
+        0 => None,
+        1 => left.pop(),
+        _ => Some(Expr::And(left)),
+    };
+    joined_any
+}
+
+/// The join that a condition is; rels of its right side are added to the query.
+fn sublink(query: &mut Query, condition: &Expr) -> Option<(JoinKind, From, Expr)> {
+    let (kind, link) = match condition {
+        Expr::Not(inner) => (JoinKind::Anti, &**inner),
+        other => (JoinKind::Semi, other),
+    };
+    let Expr::Subquery { kind: how, query: inner, .. } = link else { return None };
+    match how {
+        SubqueryKind::Exists => {
+            let (right, on) = correlated(query, inner, None)?;
+            Some((kind, right, on?))
+        }
+        SubqueryKind::Any { left, functions } if kind == JoinKind::Semi => {
+            let ([left], [function]) = (left.as_slice(), functions.as_slice()) else { return None };
+            let test = comparison_of(function);
+            if test.op != CompareOp::Eq || matches!(test.how, How::Function(_)) || !is_simple(left) {
+                return None;
+            }
+            let equal = |value: Expr| Expr::Call {
+                function,
+                args: vec![left.clone(), value],
+                ty: Ty::of(types::oid::BOOL),
+                location: -1,
+            };
+            if let Some((right, on)) = correlated(query, inner, Some(&equal)) {
+                return Some((kind, right, on?));
+            }
+            uncorrelated(query, inner, &equal).map(|(right, on)| (kind, right, on))
+        }
+        _ => None,
+    }
+}
+
+/// The left side of IN: columns of this query, evaluated wherever the join is.
+fn is_simple(expr: &Expr) -> bool {
+    let (mut simple, mut columns) = (!walk::is_volatile(expr), false);
+    walk::walk(expr, 0, &mut |e, _| {
+        simple &= !matches!(e, Expr::Subquery { .. } | Expr::Agg { .. });
+        columns |= matches!(e, Expr::Column(c) if c.level == 0);
+    });
+    simple && columns
+}
+
+/// Takes a plain subquery apart: its FROM, and its WHERE with `equal` of its first column.
+///
+/// The condition is `None` if nothing ties it to the query around it: then it runs once as it is.
+fn correlated(query: &mut Query, inner: &Query, equal: Option<&dyn Fn(Expr) -> Expr>) -> Option<(From, Option<Expr>)> {
+    // How often a row comes makes no difference to a semi-join; what DISTINCT ON keeps does.
+    let distinct = inner.distinct.as_ref().is_none_or(|on| on.is_empty());
+    if !is_plain(inner) || !distinct || query.rels.len() + inner.rels.len() > RELS_MAX {
+        return None;
+    }
+    if reaches_out_beside_filter(inner) || (equal.is_none() && !reaches_out(inner)) {
+        return None;
+    }
+    let mut inner = match better(inner, false) {
+        Some(better) => better,
+        None => inner.clone(),
+    };
+    lift(&mut inner, query.rels.len());
+    let value = inner.targets.iter().find(|target| !target.junk).map(|target| target.expr.clone());
+    let on = match equal {
+        Some(equal) => conjunction(Some(equal(value?)), inner.filter),
+        None => inner.filter,
+    };
+    query.rels.append(&mut inner.rels);
+    Some((joined(inner.from)?, on))
+}
+
+/// A subquery that stands by itself, as a rel whose rows are joined.
+fn uncorrelated(query: &mut Query, inner: &Query, equal: &dyn Fn(Expr) -> Expr) -> Option<(From, Expr)> {
+    if reaches_out(inner) || walk::is_volatile_query(inner) || query.rels.len() >= RELS_MAX {
+        return None;
+    }
+    let columns: Vec<RelColumn> = inner
+        .targets
+        .iter()
+        .filter(|target| !target.junk)
+        .map(|target| RelColumn { name: target.name.clone(), ty: target.expr.ty() })
+        .collect();
+    let rel = query.rels.len();
+    let value = Expr::Column(Column { level: 0, rel, column: 0, ty: columns.first()?.ty });
+    let kind = RelKind::Subquery { query: Box::new(inner.clone()), lateral: false };
+    query.rels.push(Rel { alias: "ANY_subquery".into(), aliased: false, kind, columns });
+    Some((From::Rel(rel), equal(value)))
+}
+
+/// Moves conditions into subqueries in FROM that remain.
+fn push_conditions(query: &mut Query, alone: bool) -> bool {
+    let Some(filter) = query.filter.clone() else { return false };
+    let mut conditions = Vec::new();
+    walk::conjuncts(filter, &mut conditions);
+    let mut pushed = false;
+    let mut rels = Vec::new();
+    query.from.iter().for_each(|item| kept_rels(item, &mut rels));
+    conditions.retain(|condition| {
+        let below = |rel: &usize| Some((*rel, condition_below(query, *rel, condition, alone)?));
+        let target = rels.iter().find_map(below);
+        if let Some((rel, condition)) = target
+            && let RelKind::Subquery { query: inner, .. } = &mut query.rels[rel].kind
+        {
+            inner.filter = conjunction(inner.filter.take(), Some(condition));
+            pushed = true;
+            return false;
+        }
+        true
+    });
+    if pushed {
+        query.filter = match conditions.len() {
+            0 => None,
+            _ => Some(Expr::And(conditions)),
+        };
+    }
+    pushed
+}
+
+/// Adds to the query of a barrier's view what follows for it from equalities: `v.a = t.b AND t.b = 1` means `v.a = 1`.
+fn push_implied(query: &mut Query, alone: bool) -> bool {
+    let mut rels = Vec::new();
+    query.from.iter().for_each(|item| kept_rels(item, &mut rels));
+    let is_barrier =
+        |rel: &usize| matches!(&query.rels[*rel].kind, RelKind::Subquery { query, .. } if query.is_barrier());
+    rels.retain(is_barrier);
+    if rels.is_empty() || query.rels.len() > RELS_MAX {
+        return false;
+    }
+    let mut conditions = Vec::new();
+    query.filter.iter().for_each(|filter| walk::conjuncts(filter.clone(), &mut conditions));
+    query.from.iter().for_each(|item| demanded(item, &mut conditions));
+    let mut conjuncts: Vec<Conjunct> = conditions.into_iter().map(Conjunct::new).collect();
+    implied::derive(&mut conjuncts);
+    let mut pushed = false;
+    for conjunct in conjuncts.iter().filter(|conjunct| conjunct.derived) {
+        let Some(&rel) = rels.iter().find(|rel| conjunct.mask == 1 << **rel) else { continue };
+        let Some(condition) = condition_below(query, rel, &conjunct.expr, alone) else { continue };
+        if let RelKind::Subquery { query: inner, .. } = &mut query.rels[rel].kind {
+            inner.filter = conjunction(inner.filter.take(), Some(condition));
+            pushed = true;
+        }
+    }
+    pushed
+}
+
+/// The conditions of joins that every row of FROM meets.
+fn demanded(from: &From, out: &mut Vec<Expr>) {
+    let From::Join { kind, left, right, on } = from else { return };
+    if !matches!(kind, JoinKind::Right | JoinKind::Full) {
+        demanded(left, out);
+    }
+    if matches!(kind, JoinKind::Inner | JoinKind::Right) {
+        demanded(right, out);
+    }
+    if *kind == JoinKind::Inner {
+        on.iter().for_each(|on| walk::conjuncts(on.clone(), out));
+    }
+}
+
+/// Rels of FROM whose rows a WHERE may be tested on before they are joined.
+fn kept_rels(from: &From, out: &mut Vec<usize>) {
+    match from {
+        From::Rel(rel) => out.push(*rel),
+        From::Join { kind, left, right, .. } => {
+            if !matches!(kind, JoinKind::Right | JoinKind::Full) {
+                kept_rels(left, out);
+            }
+            if matches!(kind, JoinKind::Inner | JoinKind::Right) {
+                kept_rels(right, out);
+            }
+        }
+    }
+}
+
+/// What a condition is among those of a subquery; `None` if it cannot be tested there.
+///
+/// It can if it is about nothing but columns that a grouped subquery groups by, and of the view of a barrier, grouped or not, if
+/// nothing leaks.
+fn condition_below(query: &Query, rel: usize, condition: &Expr, alone: bool) -> Option<Expr> {
+    let RelKind::Subquery { query: inner, lateral: false } = &query.rels[rel].kind else { return None };
+    let is_barrier = inner.is_barrier();
+    let has_window = inner.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)));
+    let bounded = has_window || inner.limit.is_some() || inner.offset.is_some() || inner.sample.is_some();
+    if !matches!(inner.body, Body::Select) || bounded {
+        return None;
+    }
+    // In a set that a column is not grouped by it is NULL.
+    let grouped = !inner.group_by.is_empty() && inner.grouping_sets.is_empty() && inner.distinct.is_none();
+    let one_by_one = is_barrier && !inner.is_grouped() && !inner.from.is_empty();
+    let one_by_one = one_by_one && inner.distinct.as_ref().is_none_or(|on| on.is_empty());
+    if !grouped && !one_by_one {
+        return None;
+    }
+    let by_group = |target: &Expr| {
+        matches!(target, Expr::Column(t) if t.level == 0)
+            && inner.group_by.iter().any(|key| sql_bind::equal::same(key, target))
+    };
+    let (mut fits, mut columns) = (true, false);
+    walk::walk(condition, 0, &mut |e, _| match e {
+        Expr::Column(c) if c.level > 0 => fits &= is_barrier && alone,
+        Expr::Column(c) => {
+            columns = true;
+            // Junk targets stand behind the visible ones, so a column is the target of its number.
+            let target = inner.targets.get(c.column).map(|target| &target.expr);
+            let may = |target: &Expr| if one_by_one { !walk::is_volatile(target) } else { by_group(target) };
+            fits &= c.rel == rel && target.is_some_and(may);
+        }
+        Expr::Subquery { .. } | Expr::Agg { .. } | Expr::WholeRow { .. } => fits = false,
+        Expr::Call { function, .. } => fits &= function.volatility != Volatility::Volatile,
+        _ => {}
+    });
+    if !fits || !columns {
+        return None;
+    }
+    let mut condition = condition.clone();
+    put_below(&mut condition, inner);
+    // What the view computes may leak as well.
+    (!is_barrier || !leak::is_leaky(&condition)).then_some(condition)
+}
+
+/// Makes an expression around a subquery one inside of it.
+fn put_below(expr: &mut Expr, inner: &Query) {
+    match expr {
+        Expr::Column(c) if c.level == 0 => *expr = inner.targets[c.column].expr.clone(),
+        Expr::Column(c) => c.level += 1,
+        _ => children_mut(expr, &mut |child| put_below(child, inner), &mut |_| {}),
+    }
+}
