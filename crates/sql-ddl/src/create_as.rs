@@ -107,7 +107,7 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exist
         let column = ColumnDesc::new(i as i16 + 1, name.clone(), column.own.oid, column.own.typmod);
         table.columns.push(super::view::collated(&catalog, column, collations.get(i).copied().unwrap_or(Some(0)))?);
     }
-    cx.refuse_in_system_schema(schema, name)?;
+    cx.refuse_in_system_schema(schema, &table.name)?;
     let layout = layout_of(&table, LayoutId(1));
     table.layouts.push(layout);
     let empty = table.columns.is_empty();

@@ -89,9 +89,15 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     }
     super::constraint::one_primary_key(cx, &table.name, &pending)?;
     let catalog = cx.catalog();
+    // PostgreSQL makes the sequences of columns before it looks at what the table itself needs.
+    if let Some((number, ..)) = serials.first() {
+        let column = &table.columns[*number as usize - 1].name;
+        let sequence = free_relation_name(&catalog, schema, &table.name, column, "seq", &[]);
+        cx.refuse_in_system_schema(schema, &sequence)?;
+    }
     super::rights::require_types_of_columns(cx, &catalog, &[], &table.columns)?;
     cx.check_free(schema, &table.name, false)?;
-    cx.refuse_in_system_schema(schema, name)?;
+    cx.refuse_in_system_schema(schema, &table.name)?;
     if table.columns.len() > COLUMNS_MAX {
         return Err(Error::new(SqlState::TOO_MANY_COLUMNS, format!("tables can have at most {COLUMNS_MAX} columns")));
     }

@@ -462,7 +462,7 @@ impl Cx<'_> {
 
     fn require_creation(&mut self, schema: Oid, name: &RangeVar) -> Result<()> {
         self.require_right_to_create(schema)?;
-        self.refuse_in_system_schema(schema, name)
+        self.refuse_in_system_schema(schema, name.relname.as_deref().unwrap_or_default())
     }
 
     /// Of a superuser in a schema that is every database's something else is said, and later.
@@ -477,14 +477,13 @@ impl Cx<'_> {
     ///
     /// # Errors
     /// 42501 in `pg_catalog`, as in PostgreSQL; 0A000 in `information_schema`.
-    pub(crate) fn refuse_in_system_schema(&mut self, schema: Oid, name: &RangeVar) -> Result<()> {
+    pub(crate) fn refuse_in_system_schema(&mut self, schema: Oid, relname: &str) -> Result<()> {
         if schema != oids::SCHEMA_PG_CATALOG {
             return match rights::is_system_schema(schema) {
                 true => rights::require_schema(self, schema, Privileges::CREATE),
                 false => Ok(()),
             };
         }
-        let relname = name.relname.as_deref().unwrap_or_default();
         let message = format!("permission denied to create \"pg_catalog.{relname}\"");
         Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
             .detail("System catalog modifications are currently disallowed."))

@@ -52,7 +52,7 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
         ..TableDesc::new(cx.allocate(), schema, relname, cx.owner(), columns)
     };
     desc.columns.iter().try_for_each(|column| system_column::refuse_name(&desc, &column.name))?;
-    cx.refuse_in_system_schema(schema, name)?;
+    cx.refuse_in_system_schema(schema, &desc.name)?;
     let layout = layout_of(&desc, LayoutId(1));
     desc.layouts.push(layout);
     let oid = desc.oid;

@@ -51,7 +51,7 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
     if replaced.is_none() {
         cx.check_free(schema, relname, false)?;
     }
-    cx.refuse_in_system_schema(schema, &name)?;
+    cx.refuse_in_system_schema(schema, relname)?;
     let mut options = storage_options(&stmt.options);
     let mut view = ViewDesc { query: text.into(), ..bound.desc };
     view.check_option = check_option(stmt, &mut options)?;
