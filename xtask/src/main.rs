@@ -100,10 +100,10 @@ const HOUSES: &[House] = &[House {
     ],
 }];
 /// Crates that may depend on anything.
-const FREE: &[&str] = &["server", "bench", "testkit", "sim", "fuzz"];
+const FREE: &[&str] = &["server", "bench", "testkit", "sim", "sandbox", "fuzz"];
 
 /// Crates that only tests, and each other, may depend on.
-const TESTS_ONLY: &[&str] = &["testkit", "sim", "fuzz"];
+const TESTS_ONLY: &[&str] = &["testkit", "sim", "sandbox", "fuzz"];
 
 /// Crates that may contain unsafe code.
 const UNSAFE: &[&str] = &["mvcc", "env"];

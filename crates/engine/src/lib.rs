@@ -14,8 +14,6 @@
 //! Start at [`Shard::open`] and the stages in `commit`; read `tests/it.rs` for the life of a transaction.
 
 #![forbid(unsafe_code)]
-// The limit is for sessions: a shard reads its whole catalog when it starts, is written out, or is checked.
-#![allow(clippy::disallowed_methods)]
 
 mod advisory;
 mod catalog;

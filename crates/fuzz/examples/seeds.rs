@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use env::Disk;
 use env::sim::SimDisk;
-use fuzz::Sandbox;
+use sandbox::Sandbox;
 
 const SCHEMA: &str = "CREATE TABLE t (a int PRIMARY KEY, b text); CREATE TYPE e AS ENUM ('x', 'y'); CREATE SEQUENCE s";
 const CHANGES: [&str; 6] = [

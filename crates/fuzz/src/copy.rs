@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::Sandbox;
+use sandbox::Sandbox;
 
 const SCHEMA: &str = "
     CREATE TABLE one (a text);

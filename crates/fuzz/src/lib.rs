@@ -15,12 +15,9 @@ mod copy;
 mod image;
 mod log;
 mod manifest;
-mod sandbox;
 pub mod seal;
 mod sql_text;
 mod values;
-
-pub use sandbox::{Reply, Sandbox};
 
 /// A reader under test.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use sql_parse::fingerprint::fingerprint;
 use sql_parse::parse;
 
-use crate::Sandbox;
+use sandbox::Sandbox;
 
 const SCHEMA: &str = "
     CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');

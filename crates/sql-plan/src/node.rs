@@ -1,4 +1,4 @@
-//! The nodes of a plan: what each operator of [`sql_exec`] is told.
+//! The nodes of a plan: what each operator of `sql-exec` is told.
 //!
 //! Invariants: a node names values by slot of its query's frame; an operator writes only the slots its node lists, so that
 //! whatever else is in the frame stays while it runs. Nodes are immutable and shared by all executions.

@@ -178,7 +178,7 @@ impl Writer<'_> {
             "count(#)",
             "count(DISTINCT #)",
             "json_agg(# ORDER BY #)",
-            "(array_agg(# ORDER BY #.k, #.v, #.w))[1]::text",
+            "(array_agg(# ORDER BY #.k, #.v, #.w, #::text))[1]::text",
         ]);
         value.replace('#', alias)
     }

@@ -3,7 +3,7 @@
 //! Responsible for: starting and killing both servers ([`Oracle`], [`Nyala`]), a client that shows each answer exactly
 //! as it came over the wire ([`Connection`], [`Reply`]), scripts whose answers must be equal on both servers
 //! ([`script`]), interleaved schedules ([`schedule`]), the judge of recorded histories ([`history`]), random queries ([`query`]).
-//! Not responsible for: knowing what an answer should be. PostgreSQL says that, or an invariant of the test.
+//! Not responsible for: knowing what an answer should be. PostgreSQL says that, or an invariant of the test; what it has said is in the scripts.
 //! Invariants: no server and no directory outlives the test's process, however that ends. Nothing here runs in the server.
 //! Start at [`Target`]; read `crates/testkit/tests/slt.rs` first.
 

@@ -1,6 +1,8 @@
 //! Every file of `tests/slt` on PostgreSQL and on the server under test: the answers must be equal, save for those listed
 //! in `tests/slt/known-differences.txt`, which must differ still.
 //!
+//! What PostgreSQL answers stands in the files, and must be what it answers now; `UPDATE_ANSWERS=1` writes it there.
+//!
 //! One test per file and protocol, found by looking; arguments are filters by name, as with other tests. `SLT_SHOW=n`
 //! prints up to n differences of a file (20 if not set); `UPDATE_GOLDEN=1` rewrites the list after a run of all tests.
 
@@ -10,7 +12,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use testkit::Target;
-use testkit::script::{Difference, Known, Outcome, Protocol, Script, Summary, run};
+use testkit::script::{Difference, Known, Outcome, Protocol, Script, Summary, record, run};
 
 /// A script that is lost, or no longer found, must not look like success.
 const STATEMENTS_MIN: usize = 4600;
@@ -65,13 +67,24 @@ fn report(test: &Test, known: &Known, outcome: &Outcome, millis: u128) -> bool {
     let is_new = |difference: &&Difference| !known.has(&test.name, difference);
     let new: Vec<&Difference> = outcome.differences.iter().filter(is_new).collect();
     let mended = known.mended(&test.name, &outcome.differences);
-    let fine = new.is_empty() && mended.is_empty();
-    let verdict = if fine { "ok".to_owned() } else { format!("FAILED ({} wrong, {} mended)", new.len(), mended.len()) };
+    let fine = new.is_empty() && mended.is_empty() && outcome.outdated.is_empty();
+    let (wrong, old) = (new.len(), outcome.outdated.len());
+    let verdict = match fine {
+        true => "ok".to_owned(),
+        false => {
+            format!("FAILED ({wrong} wrong, {} mended, {old} answers in the script not PostgreSQL's)", mended.len())
+        }
+    };
     let listed = outcome.differences.len() - new.len();
     let name = &test.name;
     println!("test {name} ... {verdict} ({} statements, {listed} known to differ, {millis} ms)", outcome.statements);
     let shown = std::env::var("SLT_SHOW").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
     new.iter().take(shown).for_each(|difference| println!("{difference}\n"));
+    if let Some(line) = outcome.outdated.first() {
+        println!(
+            "{name}: UPDATE_ANSWERS=1 writes PostgreSQL's answers into the script, the first of them below line {line}"
+        );
+    }
     mended.iter().take(shown).for_each(|sql| println!("{name}: no longer differs, take it off the list: {sql}"));
     fine
 }
@@ -79,7 +92,14 @@ fn report(test: &Test, known: &Known, outcome: &Outcome, millis: u128) -> bool {
 fn run_test(test: &Test) -> Outcome {
     let text = std::fs::read_to_string(&test.file).expect("the script can be read");
     let file = test.file.file_name().unwrap_or_default().to_string_lossy();
-    let script = Script::parse(&format!("tests/slt/{file}"), &text).unwrap_or_else(|fault| panic!("{fault}"));
+    let name = format!("tests/slt/{file}");
+    let parse = |text: &str| Script::parse(&name, text).unwrap_or_else(|fault| panic!("{fault}"));
+    let mut script = parse(&text);
+    if std::env::var_os("UPDATE_ANSWERS").is_some() && test.protocol == Protocol::Simple {
+        let text = script.answered(&text, &record(&script));
+        std::fs::write(&test.file, &text).expect("the script can be written");
+        script = parse(&text);
+    }
     let subject = Target::start();
     let outcome = run(&script, test.protocol, &Target::reference(), &subject);
     subject.panics().iter().for_each(|line| println!("{file}: the server says: {line}"));

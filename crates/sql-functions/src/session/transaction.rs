@@ -1,7 +1,7 @@
 //! Functions about transactions by their numbers: the own one, what the view sees, how others have ended.
 //!
 //! What asks the transaction is no function of its arguments: the compiler of expressions makes a question of it
-//! ([`sql_ir::expr::Code::Transaction`]).
+//! (`sql_ir::expr::Code::Transaction`).
 
 use base::{Ending, Error, Result, SqlState};
 use engine_api::Txn;

@@ -3,7 +3,7 @@
 //! An expression reads the *frame* of its query, a flat array of values: parameters, the columns that the query uses, what
 //! operators have computed. The compiler ([mod@compile]) has turned every name into a slot of the frame, so evaluation is a
 //! walk over [`Code`] without look-ups; comparisons and integer arithmetic, which transactions do most, are nodes of their own.
-//! Invariant: evaluation does not change the frame; subqueries have frames of their own ([`sql_exec::Machine`]).
+//! Invariant: evaluation does not change the frame; subqueries have frames of their own (`sql_exec::Machine`).
 
 mod compile;
 mod eval;

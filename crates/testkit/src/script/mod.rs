@@ -1,5 +1,5 @@
-//! Scripts without expectations: each statement runs on PostgreSQL and on the server under test, and the answers must be
-//! equal in every byte a client can see.
+//! Scripts of statements: each runs on PostgreSQL and on the server under test, and the answers must be equal in every byte a client
+//! can see. What PostgreSQL has answered stands in the script, too ([`recorded`]).
 //!
 //! A script runs twice: over the simple protocol, and with the single statements of the plural records and of `values`
 //! sent by the extended protocol, asking for binary results.
@@ -33,10 +33,11 @@
 
 mod known;
 mod parse;
+pub mod recorded;
 mod run;
 mod summary;
 
 pub use known::Known;
 pub use parse::{Expect, Record, Script, Send};
-pub use run::{Difference, Outcome, Protocol, run};
+pub use run::{Difference, Outcome, Protocol, record, run};
 pub use summary::Summary;

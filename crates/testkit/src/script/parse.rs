@@ -1,5 +1,7 @@
 //! The text of a script, as records.
 
+use crate::script::recorded;
+
 /// A parsed file.
 #[derive(Debug)]
 pub struct Script {
@@ -26,6 +28,10 @@ pub struct Record {
     pub skip_message: bool,
     /// Never ask for binary results.
     pub text: bool,
+    /// The line after which the answer stands, from 1.
+    pub end: usize,
+    /// What PostgreSQL has answered ([`recorded::lines`]), if that is known.
+    pub answer: Option<Vec<String>>,
 }
 
 /// A message.
@@ -70,17 +76,43 @@ impl Script {
                 continue;
             }
             let start = at;
+            let (mut sql, mut answers) = (Vec::new(), Vec::<Vec<String>>::new());
             while at < lines.len() && !lines[at].trim().is_empty() {
+                match (recorded::read(lines[at]), answers.last_mut()) {
+                    (Some((false, line)), Some(answer)) => answer.push(line.to_owned()),
+                    (Some((_, line)), _) => answers.push(vec![line.to_owned()]),
+                    (None, _) => sql.push((at + 1, lines[at])),
+                }
                 at += 1;
             }
             let fault = |what: &str| format!("{name}:{start}: {what}: {header}");
-            if start == at {
+            if sql.is_empty() {
                 return Err(fault("a record without SQL"));
             }
             let template = template(header, &connection).map_err(|what| fault(&what))?;
-            expand(&template, &lines[start..at], start + 1, &mut records).map_err(|what| fault(&what))?;
+            let first = records.len();
+            expand(&template, &sql, &mut records).map_err(|what| fault(&what))?;
+            // Statements that were added or taken away leave it open which answer is whose.
+            if answers.len() == records.len() - first {
+                let pairs = records[first..].iter_mut().zip(answers);
+                pairs.for_each(|(record, answer)| record.answer = Some(answer));
+            }
         }
         Ok(Script { name: name.to_owned(), records })
+    }
+
+    /// The file's text with these answers, one for each record.
+    pub fn answered(&self, text: &str, answers: &[Vec<String>]) -> String {
+        let mut pairs = self.records.iter().zip(answers).peekable();
+        let mut out = String::new();
+        for (index, line) in text.lines().enumerate().filter(|(_, line)| recorded::read(line).is_none()) {
+            out.push_str(line);
+            out.push('\n');
+            while let Some((_, answer)) = pairs.next_if(|(record, _)| record.end == index + 1) {
+                out.push_str(&recorded::written(answer));
+            }
+        }
+        out
     }
 }
 
@@ -112,6 +144,8 @@ fn template(header: &str, connection: &str) -> Result<Template, String> {
         sort: false,
         skip_message: false,
         text: false,
+        end: 0,
+        answer: None,
     };
     for word in words {
         match word {
@@ -128,42 +162,46 @@ fn is_code(word: &str) -> bool {
     word.len() == 5 && word.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
 }
 
-fn expand(template: &Template, lines: &[&str], first: usize, records: &mut Vec<Record>) -> Result<(), String> {
-    let mut push = |line: usize, send: Send| records.push(Record { line, send, ..template.record.clone() });
+/// Adds the records that these lines, each with its number in the file, are.
+fn expand(template: &Template, lines: &[(usize, &str)], records: &mut Vec<Record>) -> Result<(), String> {
+    let mut push =
+        |line: usize, end: usize, send: Send| records.push(Record { line, end, send, ..template.record.clone() });
+    let joined = |lines: &[(usize, &str)]| lines.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
     let parts = || {
-        let middle = lines.iter().position(|line| *line == "----").ok_or("`----` expected")?;
-        Ok::<_, String>((lines[..middle].join("\n"), &lines[middle + 1..]))
+        let middle = lines.iter().position(|(_, line)| *line == "----").ok_or("`----` expected")?;
+        Ok::<_, String>((joined(&lines[..middle]), &lines[middle + 1..]))
     };
+    let (first, last) = (lines[0].0, lines[lines.len() - 1].0);
     match template.kind.as_str() {
         "copy" => {
             let (sql, data) = parts()?;
-            push(first, Send::Copy(sql, data.iter().map(|line| format!("{line}\n")).collect()));
+            push(first, last, Send::Copy(sql, data.iter().map(|(_, line)| format!("{line}\n")).collect()));
         }
         "bind" => {
             let (sql, rows) = parts()?;
-            for row in rows {
+            for (number, row) in rows {
                 let values = row.split('|').filter(|_| !row.is_empty() && *row != "-");
                 let values = values.map(|value| (value != "\\N").then(|| value.to_owned()));
-                push(first, Send::Bind(sql.clone(), values.collect()));
+                push(first, *number, Send::Bind(sql.clone(), values.collect()));
             }
         }
         "values" => {
-            for (index, line) in lines.iter().enumerate() {
+            for (number, line) in lines {
                 for value in line.strip_suffix(';').unwrap_or(line).split("; ") {
-                    push(first + index, Send::Statement(format!("SELECT {value}")));
+                    push(*number, *number, Send::Statement(format!("SELECT {value}")));
                 }
             }
         }
         "statements" | "queries" => {
             let mut start = 0;
-            for (index, line) in lines.iter().enumerate() {
+            for (index, (number, line)) in lines.iter().enumerate() {
                 if line.trim_end().ends_with(';') || index + 1 == lines.len() {
-                    push(first + start, Send::Statement(lines[start..=index].join("\n")));
+                    push(lines[start].0, *number, Send::Statement(joined(&lines[start..=index])));
                     start = index + 1;
                 }
             }
         }
-        _ => push(first, Send::Query(lines.join("\n"))),
+        _ => push(first, last, Send::Query(joined(lines))),
     }
     Ok(())
 }
@@ -203,6 +241,28 @@ mod tests {
         let records = script.expect("well formed").records;
         assert_eq!(records[0].send, Send::Bind("SELECT $1, $2".to_owned(), vec![Some("1".to_owned()), None]));
         assert_eq!(records[1].send, Send::Copy("COPY t FROM STDIN".to_owned(), "a\tb\n".to_owned()));
+    }
+
+    #[test]
+    fn answers_stand_below_what_was_sent() {
+        let text = "# c\n\nqueries\nSELECT 1;\nSELECT\n 2;\n\nvalues\n1; 2;\n\nquery\nSELECT 3;\n";
+        let script = Script::parse("x", text).expect("well formed");
+        let answers: Vec<Vec<String>> = (0..5).map(|n| vec![format!("a {n}"), n.to_string()]).collect();
+        let answered = script.answered(text, &answers);
+        assert!(
+            answered.contains("\nSELECT\n 2;\n> a 1\n| 1\n\nvalues\n1; 2;\n> a 2\n| 2\n> a 3\n| 3\n\n"),
+            "{answered}"
+        );
+        let again = Script::parse("x", &answered).expect("well formed");
+        let read: Vec<_> = again.records.iter().filter_map(|record| record.answer.clone()).collect();
+        assert_eq!(read, answers);
+        let sent = |script: &Script| script.records.iter().map(|record| record.send.clone()).collect::<Vec<_>>();
+        assert_eq!(sent(&again), sent(&script));
+        assert_eq!(again.answered(&answered, &answers), answered);
+        // With a statement more it is open whose the answers are.
+        let more =
+            Script::parse("x", &answered.replace("\nSELECT 1;\n", "\nSELECT 0;\nSELECT 1;\n")).expect("well formed");
+        assert!(more.records[..3].iter().all(|record| record.answer.is_none()) && more.records[3].answer.is_some());
     }
 
     #[test]

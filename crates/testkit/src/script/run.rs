@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::client::Connection;
 use crate::reply::Reply;
-use crate::script::{Expect, Record, Script, Send};
+use crate::script::{Expect, Record, Script, Send, recorded};
 use crate::target::Target;
 
 /// A record whose answers are not as they must be.
@@ -32,6 +32,8 @@ pub struct Outcome {
     pub statements: usize,
     /// All that was wrong.
     pub differences: Vec<Difference>,
+    /// Lines of records whose answers in the script are not PostgreSQL's.
+    pub outdated: Vec<usize>,
 }
 
 /// How single statements are sent.
@@ -53,6 +55,11 @@ pub fn run(script: &Script, protocol: Protocol, reference: &Target, subject: &Ta
         let expected = answer(&mut pair.0, record, protocol);
         let actual = answer(&mut pair.1, record, protocol);
         outcome.statements += 1;
+        let is_kept =
+            protocol == Protocol::Simple || matches!(record.send, Send::Query(_) | Send::Copy(..) | Send::Bind(..));
+        if is_kept && !is_recorded(record, &expected) {
+            outcome.outdated.push(record.line);
+        }
         let sent = sent(record);
         let count = sent_before.entry(sent.clone()).or_default();
         let occurrence = *count;
@@ -97,6 +104,36 @@ fn answer(connection: &mut Connection, record: &Record, protocol: Protocol) -> R
         reply.keep_only_codes();
     }
     reply
+}
+
+/// What PostgreSQL answers to each record, by the simple protocol where there is a choice: for the script to carry.
+///
+/// It is asked twice: what it answers otherwise the second time is not written down.
+pub fn record(script: &Script) -> Vec<Vec<String>> {
+    let answers = || {
+        let reference = Target::reference();
+        let mut connections: BTreeMap<&str, Connection> = BTreeMap::new();
+        let mut answers = Vec::new();
+        for record in &script.records {
+            let connection = connections.entry(&record.connection).or_insert_with(|| reference.connect());
+            answers.push(recorded::lines(&answer(connection, record, Protocol::Simple)));
+            if connection.is_closed() {
+                connections.remove(record.connection.as_str());
+            }
+        }
+        answers
+    };
+    let pairs = answers().into_iter().zip(answers()).zip(&script.records);
+    let kept = pairs.map(|((first, second), record)| {
+        let changes = first != second || recorded::may_change(&sent(record));
+        if changes { vec![recorded::CHANGES.to_owned()] } else { first }
+    });
+    kept.collect()
+}
+
+/// Whether the script carries this answer of PostgreSQL, or says that it changes.
+fn is_recorded(record: &Record, reply: &Reply) -> bool {
+    record.answer.as_ref().is_some_and(|lines| *lines == [recorded::CHANGES] || *lines == recorded::lines(reply))
 }
 
 fn judge(record: &Record, expected: &Reply, actual: &Reply) -> Option<String> {

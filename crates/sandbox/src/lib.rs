@@ -1,4 +1,11 @@
-//! A whole server but for its sockets: a shard on a simulated disk and one session on it.
+//! A whole server but for its sockets, in the process of a test: a shard on a simulated disk and sessions on it.
+//!
+//! Responsible for: [`Sandbox`], which runs statements and gives back what came of them.
+//! Not responsible for: knowing what is right (`testkit`, the targets of `fuzz`); faults of disks and clocks (`sim`).
+//! Invariants: everything runs on the caller's thread, one message after the other, so that a statement that waits for another session
+//! waits for ever. The disk is memory and ends with its [`Sandbox`].
+
+#![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
 use std::future::{Future, ready};
@@ -10,13 +17,13 @@ use std::task::{Context, Poll, Waker};
 use base::{Error, Lsn, Notice, Result};
 use engine::{Shard, ShardOptions};
 use env::sim::SimDisk;
+use env::{World, real};
 use sql_exec::OutputRow;
 use sql_functions::monitor::ClientPlace;
 use sql_session::{Host, Output, ResultColumn, Session, Shared};
 use types::OutputSettings;
 
-use crate::log::world;
-
+/// Bytes of memory.
 const MEMORY: u64 = 256 << 20;
 const LOG: redo::FileOptions = redo::FileOptions { segment_bytes: 16 << 20, batch_bytes_max: 4 << 20 };
 
@@ -91,7 +98,7 @@ impl Output for Reply {
 }
 
 /// Runs a future that waits for nothing but other threads.
-fn run<F: Future>(future: F) -> F::Output {
+pub fn run<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
     loop {
@@ -105,7 +112,10 @@ fn run<F: Future>(future: F) -> F::Output {
 /// The server.
 pub struct Sandbox {
     shard: Shard,
+    shared: Arc<Shared>,
     session: Session,
+    /// Sessions that there have been.
+    sessions: i32,
 }
 
 impl Sandbox {
@@ -116,13 +126,31 @@ impl Sandbox {
 
     /// A server on this disk, with a log of this form, that has run `schema`.
     pub fn on(disk: &SimDisk, log: redo::FileOptions, schema: &str) -> Sandbox {
-        let options = ShardOptions { memory_limit: MEMORY, log, threads: 1, ..ShardOptions::default() };
-        let (shard, _) = Shard::open(&world(disk), options, Box::new(|_| {})).expect("the disk has a log, or nothing");
+        let options = ShardOptions {
+            memory_limit: MEMORY,
+            log,
+            threads: 1,
+            compiler: Some(sql_catalog::index_code::compiler()),
+            ..ShardOptions::default()
+        };
+        let world = World {
+            disk: Arc::new(disk.clone()),
+            clock: Arc::new(real::SystemClock::new()),
+            spawn: Arc::new(real::Threads),
+        };
+        let (shard, _) = Shard::open(&world, options, Box::new(|_| {})).expect("the disk has a log, or nothing");
         let shared = Shared::new(Arc::new(shard.clone()), Arc::new(Still::default()), 10, Vec::new());
         let session = Session::new(&shared, "postgres", "postgres", &[], ClientPlace::default(), 1).expect("a session");
-        let mut sandbox = Sandbox { shard, session };
+        let mut sandbox = Sandbox { shard, shared, session, sessions: 1 };
         sandbox.simple(schema).expect("the schema is right");
         sandbox
+    }
+
+    /// A session more, of the superuser, that begins with these settings.
+    pub fn connect(&mut self, settings: &[(String, String)]) -> Session {
+        self.sessions += 1;
+        let place = ClientPlace::default();
+        Session::new(&self.shared, "postgres", "postgres", settings, place, self.sessions).expect("a session")
     }
 
     /// The shard.
