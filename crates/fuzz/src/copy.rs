@@ -50,7 +50,8 @@ fn round(sandbox: &mut Sandbox, table: &str, form: &str, data: &[u8], piece: usi
     if sandbox.copy_in(&format!("COPY {table} FROM STDIN {from}"), data, piece).is_err() {
         return;
     }
-    let rows = |sandbox: &mut Sandbox| sandbox.simple(&format!("SELECT x::text FROM {table} x")).expect("rows").values;
+    let rows =
+        |sandbox: &mut Sandbox| sandbox.simple(&format!("SELECT x::text FROM {table} x")).expect("rows").values();
     let before = rows(sandbox);
     // A character that LATIN1 lacks cannot have come in, but by an escape.
     let Ok(out) = sandbox.simple(&format!("COPY {table} TO STDOUT {to}")) else { return };

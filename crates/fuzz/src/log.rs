@@ -4,20 +4,16 @@
 use std::sync::Arc;
 
 use base::Lsn;
+use env::Disk as _;
 use env::sim::SimDisk;
-use env::{Disk as _, World, real};
 use redo::{FileLog, FileOptions, Log, RecordKind};
+use sandbox::world;
 
 use crate::seal;
 
 /// Small, so that an input reaches more than one.
 const OPTIONS: FileOptions = FileOptions { segment_bytes: 16 << 10, batch_bytes_max: 4 << 10 };
 const SEGMENTS_MAX: usize = 4;
-
-/// A world on this disk.
-pub(crate) fn world(disk: &SimDisk) -> World {
-    World { disk: Arc::new(disk.clone()), clock: Arc::new(real::SystemClock::new()), spawn: Arc::new(real::Threads) }
-}
 
 /// The first byte: whether checksums and sizes are put right; then segments, each behind its length (2 bytes), each of which has the
 /// position in its name that it has in its header. If one says that there is a file that knows the log's end, it is made, or has the

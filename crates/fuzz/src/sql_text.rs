@@ -3,10 +3,9 @@
 
 use std::cell::RefCell;
 
+use sandbox::Sandbox;
 use sql_parse::fingerprint::fingerprint;
 use sql_parse::parse;
-
-use sandbox::Sandbox;
 
 const SCHEMA: &str = "
     CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
@@ -55,11 +54,11 @@ fn view(sandbox: &mut Sandbox, text: &str) {
         return;
     }
     let mut written =
-        |name: &str| sandbox.simple(&format!("SELECT pg_get_viewdef('{name}'::regclass)")).map(|r| r.values);
+        |name: &str| sandbox.simple(&format!("SELECT pg_get_viewdef('{name}'::regclass)")).map(|r| r.values());
     let Ok(first) = written("first") else { return };
-    let [query] = first.as_slice() else { panic!("one definition") };
+    let [Some(query)] = first.as_slice() else { panic!("one definition") };
     let made = sandbox.simple(&format!("CREATE TEMP VIEW second AS {query}"));
     assert!(made.is_ok(), "{query} is refused: {made:?}", made = made.err());
-    let second = sandbox.simple("SELECT pg_get_viewdef('second'::regclass)").expect("it was just made").values;
+    let second = sandbox.simple("SELECT pg_get_viewdef('second'::regclass)").expect("it was just made").values();
     assert_eq!(second, first);
 }

@@ -2,8 +2,8 @@
 //!
 //! Responsible for: [`Sandbox`], which runs statements and gives back what came of them.
 //! Not responsible for: knowing what is right (`testkit`, the targets of `fuzz`); faults of disks and clocks (`sim`).
-//! Invariants: everything runs on the caller's thread, one message after the other, so that a statement that waits for another session
-//! waits for ever. The disk is memory and ends with its [`Sandbox`].
+//! Invariants: messages run on the caller's thread, one after the other; a statement that waits for another session never returns. The
+//! disk is in memory and is dropped with its [`Sandbox`].
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ use env::{World, real};
 use sql_exec::OutputRow;
 use sql_functions::monitor::ClientPlace;
 use sql_session::{Host, Output, ResultColumn, Session, Shared};
+use testkit::{Column, Event, Fields, Reply, known_type, without_session};
 use types::OutputSettings;
 
 /// Bytes of memory.
@@ -52,30 +53,62 @@ impl Host for Still {
     }
 }
 
-/// What came of statements, and what COPY FROM STDIN reads.
+/// What came of a message, as a client sees it, and what COPY FROM STDIN reads.
 #[derive(Default)]
-pub struct Reply {
-    /// The bytes of COPY TO STDOUT.
+pub struct Answer {
+    /// The messages. Its status is not set.
+    pub reply: Reply,
+    /// The bytes of COPY TO STDOUT, which need not be text.
     pub copied: Vec<u8>,
-    /// Values of the rows, as text.
-    pub values: Vec<String>,
     chunks: VecDeque<Vec<u8>>,
 }
 
-impl Output for Reply {
-    fn columns(&mut self, _: &[ResultColumn]) {}
+impl Answer {
+    /// For a message with a COPY FROM STDIN that reads these pieces.
+    fn to_copy(chunks: VecDeque<Vec<u8>>) -> Answer {
+        Answer { chunks, ..Answer::default() }
+    }
+
+    /// Values of the rows, as text.
+    pub fn values(&self) -> Vec<Option<String>> {
+        self.reply.rows().flatten().cloned().collect()
+    }
+}
+
+impl Output for Answer {
+    fn columns(&mut self, columns: &[ResultColumn]) {
+        let column = |column: &ResultColumn| Column {
+            name: column.name.to_string(),
+            type_oid: known_type(column.ty.oid.0),
+            modifier: column.ty.typmod,
+        };
+        self.reply.events.push(Event::Columns(columns.iter().map(column).collect()));
+    }
     fn row(&mut self, row: OutputRow<'_>, columns: &[ResultColumn], settings: &OutputSettings) {
-        for (value, column) in row.iter().zip(columns) {
+        let text = |value, column: &ResultColumn| {
             let mut text = Vec::new();
             types::write_text(value, column.ty.oid, settings, &mut text).expect("a value of its column");
-            self.values.push(String::from_utf8(text).expect("texts are UTF-8"));
-        }
+            String::from_utf8(text).expect("texts are UTF-8")
+        };
+        let values = row.iter().zip(columns).map(|(value, column)| (!value.is_null()).then(|| text(value, column)));
+        self.reply.events.push(Event::Row(values.collect()));
     }
-    fn complete(&mut self, _: &str) {}
-    fn empty(&mut self) {}
+    fn complete(&mut self, tag: &str) {
+        self.reply.events.push(Event::Done(tag.to_owned()));
+    }
+    fn empty(&mut self) {
+        self.reply.events.push(Event::Empty);
+    }
     fn suspended(&mut self) {}
-    fn notice(&mut self, _: &Notice) {}
-    fn parameter(&mut self, _: &str, _: &str) {}
+    fn notice(&mut self, notice: &Notice) {
+        self.reply.events.push(Event::Notice(fields(notice)));
+    }
+    fn notification(&mut self, _: i32, channel: &str, payload: &str) {
+        self.reply.events.push(Event::Notified(channel.to_owned(), payload.to_owned()));
+    }
+    fn parameter(&mut self, name: &str, value: &str) {
+        self.reply.events.push(Event::Setting(name.to_owned(), value.to_owned()));
+    }
     fn gate(&mut self, _: Lsn) {}
     fn is_full(&self) -> bool {
         false
@@ -83,7 +116,9 @@ impl Output for Reply {
     fn flush<'a>(&'a mut self) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
         Box::pin(ready(Ok(())))
     }
-    fn copy_in(&mut self, _: bool, _: usize) {}
+    fn copy_in(&mut self, _: bool, _: usize) {
+        self.reply.events.push(Event::CopyIn);
+    }
     fn next_copy<'a>(&'a mut self, chunk: &'a mut Vec<u8>) -> Pin<Box<dyn Future<Output = Result<bool>> + 'a>> {
         let next = self.chunks.pop_front();
         let more = next.is_some();
@@ -93,12 +128,41 @@ impl Output for Reply {
     fn copy_out(&mut self, _: bool, _: usize) {}
     fn copy_data(&mut self, bytes: &[u8]) {
         self.copied.extend_from_slice(bytes);
+        self.reply.events.push(Event::Copied(String::from_utf8_lossy(bytes).into_owned()));
     }
     fn copy_done(&mut self) {}
 }
 
+/// An error or a notice as a client gets it.
+fn fields(error: &Error) -> Fields {
+    let fields = error.fields();
+    let [table, column] = [&fields.table, &fields.column].map(Clone::clone);
+    let [data_type, constraint] = [&fields.data_type, &fields.constraint].map(Clone::clone);
+    Fields {
+        severity: fields.severity.as_str().to_owned(),
+        code: fields.code.as_str().to_owned(),
+        message: fields.message.clone(),
+        detail: fields.detail.clone(),
+        hint: fields.hint.clone(),
+        position: fields.position.map(|position| position.to_string()),
+        objects: [fields.schema.clone().map(without_session), table, column, data_type, constraint],
+        ..Fields::default()
+    }
+}
+
+/// A message of the simple protocol in a session, with the data of a COPY FROM STDIN: all that the client gets.
+pub fn ask(session: &mut Session, sql: &str, data: &[u8]) -> Reply {
+    let mut answer = Answer::to_copy(VecDeque::from([data.to_vec()]));
+    if let Err(error) = run(session.simple_query(sql, &mut answer)) {
+        answer.reply.events.push(Event::Error(fields(&error)));
+        session.send_parameters(&mut answer);
+    }
+    answer.reply.status = Some(char::from(session.transaction_status()));
+    answer.reply
+}
+
 /// Runs a future that waits for nothing but other threads.
-pub fn run<F: Future>(future: F) -> F::Output {
+fn run<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
     loop {
@@ -107,6 +171,17 @@ pub fn run<F: Future>(future: F) -> F::Output {
             Poll::Pending => std::thread::yield_now(),
         }
     }
+}
+
+/// A world on this disk.
+pub fn world(disk: &SimDisk) -> World {
+    World { disk: Arc::new(disk.clone()), clock: Arc::new(real::SystemClock::new()), spawn: Arc::new(real::Threads) }
+}
+
+/// A session of the superuser with this number.
+fn session(shared: &Arc<Shared>, settings: &[(String, String)], number: i32) -> Session {
+    let place = ClientPlace::default();
+    Session::new(shared, "postgres", "postgres", settings, place, number).expect("a session")
 }
 
 /// The server.
@@ -133,24 +208,18 @@ impl Sandbox {
             compiler: Some(sql_catalog::index_code::compiler()),
             ..ShardOptions::default()
         };
-        let world = World {
-            disk: Arc::new(disk.clone()),
-            clock: Arc::new(real::SystemClock::new()),
-            spawn: Arc::new(real::Threads),
-        };
-        let (shard, _) = Shard::open(&world, options, Box::new(|_| {})).expect("the disk has a log, or nothing");
+        let (shard, _) = Shard::open(&world(disk), options, Box::new(|_| {})).expect("the disk has a log, or nothing");
         let shared = Shared::new(Arc::new(shard.clone()), Arc::new(Still::default()), 10, Vec::new());
-        let session = Session::new(&shared, "postgres", "postgres", &[], ClientPlace::default(), 1).expect("a session");
+        let session = session(&shared, &[], 1);
         let mut sandbox = Sandbox { shard, shared, session, sessions: 1 };
         sandbox.simple(schema).expect("the schema is right");
         sandbox
     }
 
-    /// A session more, of the superuser, that begins with these settings.
+    /// Another session, which begins with these settings.
     pub fn connect(&mut self, settings: &[(String, String)]) -> Session {
         self.sessions += 1;
-        let place = ClientPlace::default();
-        Session::new(&self.shared, "postgres", "postgres", settings, place, self.sessions).expect("a session")
+        session(&self.shared, settings, self.sessions)
     }
 
     /// The shard.
@@ -162,9 +231,9 @@ impl Sandbox {
     ///
     /// # Errors
     /// Those of its statements.
-    pub fn simple(&mut self, sql: &str) -> Result<Reply> {
-        let mut reply = Reply::default();
-        run(self.session.simple_query(sql, &mut reply)).map(|()| reply)
+    pub fn simple(&mut self, sql: &str) -> Result<Answer> {
+        let mut answer = Answer::default();
+        run(self.session.simple_query(sql, &mut answer)).map(|()| answer)
     }
 
     /// A message of the simple protocol with a COPY FROM STDIN, whose data comes in pieces of at most `piece` bytes.
@@ -173,8 +242,7 @@ impl Sandbox {
     /// Those of its statements.
     pub fn copy_in(&mut self, sql: &str, data: &[u8], piece: usize) -> Result<()> {
         let chunks = data.chunks(piece.max(1)).map(<[u8]>::to_vec).collect();
-        let mut reply = Reply { chunks, ..Reply::default() };
-        run(self.session.simple_query(sql, &mut reply))
+        run(self.session.simple_query(sql, &mut Answer::to_copy(chunks)))
     }
 
     /// Parse and Describe of the extended protocol: the statement is bound and not run.
@@ -184,7 +252,7 @@ impl Sandbox {
     pub fn describe(&mut self, sql: &str) -> Result<()> {
         let described = run(self.session.parse("", sql, &[])).and_then(|()| self.session.describe_statement(""));
         self.session.close_statement("");
-        let synced = run(self.session.sync(&mut Reply::default()));
+        let synced = run(self.session.sync(&mut Answer::default()));
         described.map(drop).and(synced)
     }
 

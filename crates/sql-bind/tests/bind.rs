@@ -6,77 +6,19 @@
 
 use std::sync::Arc;
 
-use base::{Error, LayoutId, Oid, Result};
+use base::{LayoutId, Oid};
 use engine_api::{
     Catalog, CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, IndexDesc, IndexKey, LayoutDesc,
     SchemaDesc, SequenceDesc, TableDesc, oids,
 };
 use sql_bind::{BindContext, bind};
-use sql_functions::{EvalContext, Identity};
+use sql_functions::Identity;
 use sql_parse::parse;
-use types::{OutputSettings, oid};
+use types::oid;
 
 const CASES: &str = include_str!("bind_cases.txt");
 
-/// A session that is nobody's.
-struct Nobody {
-    settings: OutputSettings,
-    catalog: Arc<Catalog>,
-}
-
-impl EvalContext for Nobody {
-    fn settings(&self) -> &OutputSettings {
-        &self.settings
-    }
-    fn transaction_timestamp(&self) -> i64 {
-        0
-    }
-    fn statement_timestamp(&self) -> i64 {
-        0
-    }
-    fn clock_timestamp(&self) -> i64 {
-        0
-    }
-    fn random(&self) -> f64 {
-        0.5
-    }
-    fn set_seed(&self, _: f64) {}
-    fn next_value(&self, _: Oid) -> Result<i64> {
-        Err(Error::internal("nobody has sequences"))
-    }
-    fn current_value(&self, _: Oid) -> Result<i64> {
-        Err(Error::internal("nobody has sequences"))
-    }
-    fn set_value(&self, _: Oid, _: i64, _: bool) -> Result<()> {
-        Err(Error::internal("nobody has sequences"))
-    }
-    fn last_value(&self) -> Result<i64> {
-        Err(Error::internal("nobody has sequences"))
-    }
-    fn setting(&self, _: &str) -> Result<Option<String>> {
-        Ok(None)
-    }
-    fn all_settings(&self) -> Vec<(&'static str, String, &'static str)> {
-        Vec::new()
-    }
-    fn sequence_state(&self, _: Oid) -> Result<(i64, bool)> {
-        Err(Error::internal("nobody has sequences"))
-    }
-    fn set_setting(&self, _: &str, _: Option<&str>, _: bool) -> Result<()> {
-        Ok(())
-    }
-    fn identity(&self) -> Identity {
-        identity()
-    }
-    fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.catalog)
-    }
-    fn notice(&self, _: base::Notice) {}
-    fn backend_pid(&self) -> i32 {
-        1
-    }
-}
-
+/// Who binds.
 fn identity() -> Identity {
     Identity {
         role: oids::ROLE_POSTGRES,
@@ -179,8 +121,7 @@ fn catalog() -> Catalog {
 
 /// What binding a statement answers, in the form of the cases.
 fn answer(sql: &str, catalog: &Arc<Catalog>) -> Vec<String> {
-    sql_catalog::install();
-    let nobody = Nobody { settings: OutputSettings::default(), catalog: Arc::clone(catalog) };
+    let nobody = sql_catalog::index_code::nobody(Arc::clone(catalog));
     let bound = parse(sql).and_then(|parsed| {
         let mut cx = BindContext::new(Arc::clone(catalog), identity(), &nobody, &[]);
         let mut bound = bind(&parsed[0].node, sql, &mut cx)?;

@@ -126,7 +126,7 @@ fn under<T>(
     path: Vec<Oid>,
     bind: impl FnOnce(&mut BindContext<'_>) -> base::Result<T>,
 ) -> base::Result<T> {
-    let nobody = crate::index_code::nobody_with(Arc::clone(catalog));
+    let nobody = crate::index_code::nobody(Arc::clone(catalog));
     let mut identity = nobody.identity();
     identity.database_oid = database_of(catalog, object);
     identity.search_path = path;

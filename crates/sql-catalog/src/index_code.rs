@@ -138,7 +138,7 @@ struct Nobody {
 }
 
 /// The context of what is bound outside of any session.
-pub fn nobody_with(catalog: Arc<Catalog>) -> impl EvalContext {
+pub fn nobody(catalog: Arc<Catalog>) -> impl EvalContext {
     crate::install();
     Nobody { settings: OutputSettings::default(), catalog }
 }

@@ -146,7 +146,7 @@ fn run(root: Node) -> Vec<Vec<Datum>> {
         row_ids: Vec::new(),
         is_large: false,
     };
-    let eval = sql_catalog::index_code::nobody_with(std::sync::Arc::default());
+    let eval = sql_catalog::index_code::nobody(std::sync::Arc::default());
     let memory = Arc::new(MemoryBudget::new(1 << 30));
     let mut cx = ExecCx {
         txn: &mut NoTxn,

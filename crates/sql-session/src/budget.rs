@@ -14,7 +14,7 @@ use std::thread::Thread;
 
 use base::work::{self, Host, Stop};
 use base::{Error, Oid, Result, SqlState};
-use sql_catalog::index_code::nobody_with;
+use sql_catalog::index_code::nobody;
 use sql_functions::{EvalContext, all_aggregates, all_functions, all_set_functions, extensions, weight};
 use types::oid::*;
 use types::{Array, Datum, Numeric};
@@ -501,7 +501,7 @@ fn no_entry_works_for_long_without_a_look() {
     let nanos_max = millis.map(|n| n * 1_000_000);
     let only = std::env::var("NYALA_BUDGET_ONLY").unwrap_or_default();
     let mut trial = Trial { only, looks, nanos_max, is_timed, faults: Vec::new(), calls: 0 };
-    let cx = nobody_with(Arc::default());
+    let cx = nobody(Arc::default());
     functions(&mut trial, &values, &cx);
     algorithms(&mut trial, &values, &cx);
     sets(&mut trial, &values, &cx);

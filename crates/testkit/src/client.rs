@@ -7,10 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::reply::{Column, Event, Fields, Inside, Reply};
-
-/// OIDs from here on are given out at run time.
-const FIRST_USER_OID: u32 = 16384;
+use crate::reply::{Column, Event, Fields, Inside, Reply, known_type, without_session};
 
 /// How long [`Connection::query`] waits before it gives the connection up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -289,11 +286,6 @@ fn event(kind: u8, body: &mut Body<'_>) -> Event {
     }
 }
 
-/// A type's number, 0 for types that statements made: two servers number them as they come.
-fn known_type(oid: u32) -> u32 {
-    if oid < FIRST_USER_OID { oid } else { 0 }
-}
-
 fn column(body: &mut Body<'_>) -> Column {
     let name = body.text();
     let (_table, _number) = (body.u32(), body.u16());
@@ -327,14 +319,6 @@ fn fields(body: &mut Body<'_>) -> Fields {
             b'n' => fields.objects[4] = Some(text),
             _ => {}
         }
-    }
-}
-
-/// The name of a schema, without the session's number if it is the one of its temporary tables.
-fn without_session(schema: String) -> String {
-    match schema.strip_prefix("pg_temp_") {
-        Some(number) if number.bytes().all(|b| b.is_ascii_digit()) => "pg_temp_N".into(),
-        _ => schema,
     }
 }
 

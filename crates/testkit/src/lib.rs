@@ -40,7 +40,7 @@ pub use compare::{Comparison, both};
 pub use nyala::Nyala;
 pub use oracle::Oracle;
 pub use random::Random;
-pub use reply::{Column, Event, Fields, Reply};
+pub use reply::{Column, Event, Fields, Reply, known_type, without_session};
 pub use rustix::process::Signal;
 pub use skipped::skip;
 pub use target::Target;

@@ -53,6 +53,22 @@ pub struct Column {
     pub modifier: i32,
 }
 
+/// OIDs from here on are given out at run time.
+const FIRST_USER_OID: u32 = 16384;
+
+/// A type's number, 0 for types that statements made: two servers number them as they come.
+pub fn known_type(oid: u32) -> u32 {
+    if oid < FIRST_USER_OID { oid } else { 0 }
+}
+
+/// The name of a schema, without the session's number if it is the one of its temporary tables.
+pub fn without_session(schema: String) -> String {
+    match schema.strip_prefix("pg_temp_") {
+        Some(number) if number.bytes().all(|b| b.is_ascii_digit()) => "pg_temp_N".into(),
+        _ => schema,
+    }
+}
+
 /// One message of an answer, in the order they came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {

@@ -1,5 +1,6 @@
 //! The text of a script, as records.
 
+use crate::reply::Reply;
 use crate::script::recorded;
 
 /// A parsed file.
@@ -32,6 +33,20 @@ pub struct Record {
     pub end: usize,
     /// What PostgreSQL has answered ([`recorded::lines`]), if that is known.
     pub answer: Option<Vec<String>>,
+}
+
+impl Record {
+    /// What of an answer to it must be equal.
+    pub fn comparable(&self, mut reply: Reply) -> Reply {
+        reply.drop_columns_of_errors();
+        if self.sort {
+            reply.sort_rows();
+        }
+        if self.skip_message {
+            reply.keep_only_codes();
+        }
+        reply
+    }
 }
 
 /// A message.

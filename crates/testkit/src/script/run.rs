@@ -55,9 +55,7 @@ pub fn run(script: &Script, protocol: Protocol, reference: &Target, subject: &Ta
         let expected = answer(&mut pair.0, record, protocol);
         let actual = answer(&mut pair.1, record, protocol);
         outcome.statements += 1;
-        let is_kept =
-            protocol == Protocol::Simple || matches!(record.send, Send::Query(_) | Send::Copy(..) | Send::Bind(..));
-        if is_kept && !is_recorded(record, &expected) {
+        if protocol == Protocol::Simple && !is_recorded(record, &expected) {
             outcome.outdated.push(record.line);
         }
         let sent = sent(record);
@@ -86,7 +84,7 @@ pub fn run(script: &Script, protocol: Protocol, reference: &Target, subject: &Ta
 }
 
 fn answer(connection: &mut Connection, record: &Record, protocol: Protocol) -> Reply {
-    let mut reply = match &record.send {
+    let reply = match &record.send {
         Send::Statement(sql) if protocol == Protocol::Extended && record.text => connection.extended(sql, &[]),
         Send::Statement(sql) if protocol == Protocol::Extended => connection.binary(sql, &[]),
         Send::Query(sql) | Send::Statement(sql) => connection.query(sql),
@@ -96,14 +94,7 @@ fn answer(connection: &mut Connection, record: &Record, protocol: Protocol) -> R
             connection.extended(sql, &values)
         }
     };
-    reply.drop_columns_of_errors();
-    if record.sort {
-        reply.sort_rows();
-    }
-    if record.skip_message {
-        reply.keep_only_codes();
-    }
-    reply
+    record.comparable(reply)
 }
 
 /// What PostgreSQL answers to each record, by the simple protocol where there is a choice: for the script to carry.
