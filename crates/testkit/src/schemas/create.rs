@@ -167,9 +167,11 @@ impl Writer<'_> {
         let from = self.named(&first);
         let alone = names_of(&first.columns, Some("x"));
         let filter = if self.one_in(2) { format!(" WHERE {}", self.condition(&alone, 2)) } else { String::new() };
+        // A join of joins of joins has more rows than anybody waits for.
+        let few = !first.joins && !second.joins;
         Some(match self.below(14) {
             0 => format!("SELECT * FROM {from}"),
-            1 => {
+            1 if few => {
                 let other = self.named(&second);
                 let names: Names = alone.iter().cloned().chain(names_of(&second.columns, Some("y"))).collect();
                 let on = self.condition(&names, 1);
@@ -230,7 +232,7 @@ impl Writer<'_> {
         let (kept, column) = (self.pick(&["", "", "MATERIALIZED ", "NOT MATERIALIZED "]), self.pick(&["", "(one)"]));
         let name = if column.is_empty() { "a" } else { "one" };
         let rest = match self.below(4) {
-            0 => format!("SELECT w.{name} AS a, v.{name} AS b FROM w, w v"),
+            0 if !first.joins => format!("SELECT w.{name} AS a, v.{name} AS b FROM w, w v"),
             1 => format!("SELECT x.* FROM {other} x WHERE EXISTS (SELECT w.{name} FROM w)"),
             2 => format!("SELECT * FROM (WITH v AS (SELECT w.{name} AS z FROM w) SELECT v.z FROM v) q"),
             _ => "SELECT * FROM w".to_owned(),

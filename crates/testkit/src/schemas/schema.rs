@@ -45,6 +45,8 @@ pub struct Relation {
     pub name: String,
     /// As `relkind`.
     pub kind: char,
+    /// Whether it is a view that may multiply rows, by a join in it or in a view below.
+    pub joins: bool,
     /// Those that are not dropped.
     pub columns: Vec<Column>,
 }
@@ -108,8 +110,11 @@ pub struct Schema {
 
 const SCHEMAS: &str = "SELECT quote_ident(nspname) FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1";
 
-const RELATIONS: &str = "SELECT quote_ident(nspname), quote_ident(relname), relkind, quote_ident(attname), format_type(atttypid, atttypmod), typcategory, \
-     attgenerated <> '' OR attidentity <> '' \
+const RELATIONS: &str = "WITH RECURSIVE joins AS ( \
+     SELECT oid FROM pg_class WHERE relkind IN ('v', 'm') AND relnamespace >= 16384 AND pg_get_viewdef(oid) ~ ' JOIN |, +w v' UNION \
+     SELECT ev_class FROM joins JOIN pg_depend ON refobjid = joins.oid JOIN pg_rewrite ON classid = 'pg_rewrite'::regclass AND objid = pg_rewrite.oid) \
+     SELECT quote_ident(nspname), quote_ident(relname), relkind, quote_ident(attname), format_type(atttypid, atttypmod), typcategory, \
+     attgenerated <> '' OR attidentity <> '', c.oid IN (SELECT oid FROM joins) \
      FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace \
      LEFT JOIN pg_attribute a ON attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND relkind IN ('r', 'v', 'm') \
      LEFT JOIN pg_type t ON t.oid = atttypid \
@@ -137,7 +142,7 @@ impl Schema {
             schema.schemas.push(row[0].clone());
         }
         for row in rows(connection, RELATIONS) {
-            let [in_schema, name, kind, column, ty, category, computed] = row.as_slice() else { continue };
+            let [in_schema, name, kind, column, ty, category, computed, joins] = row.as_slice() else { continue };
             let is_last = schema.relations.last().is_some_and(|r| (&r.schema, &r.name) == (in_schema, name));
             if !is_last {
                 let kind = kind.chars().next().unwrap_or('?');
@@ -145,6 +150,7 @@ impl Schema {
                     schema: in_schema.clone(),
                     name: name.clone(),
                     kind,
+                    joins: joins == "t",
                     columns: vec![],
                 });
             }
