@@ -2,12 +2,16 @@
 //!
 //! Responsible for: which rooms a file speaks of by `crate::…` or `super::…`, in code, re-exports and macros; whether the list of rooms lets it.
 //! Not responsible for: arrows between crates, which Cargo knows; those of tests, which may look at everything.
-//! Invariants: a room speaks only of rooms to its left, so that there is no cycle. What points the other way is in a list, which only
+//! Invariants: a room speaks only of rooms to its left, so that there is no cycle. Where an order has the room [`OTHERS`], that is all files and
+//! folders without a name in it, which may speak of each other. What points the other way is in a list, which only
 //! becomes shorter: an arrow in it that is not there any more is a fault, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
+
+/// The room of all files and folders that an order does not name.
+pub const OTHERS: &str = "*";
 
 /// A crate with rooms that stand in an order.
 pub struct House {
@@ -31,40 +35,85 @@ struct Said {
     faults: Vec<String>,
 }
 
-/// What is wrong with the arrows of a house whose files are these, by their names below `src`.
-pub fn check(house: &House, files: &[(String, String)]) -> Vec<String> {
+/// From which room to which one there are arrows, and where: the files and the lines.
+pub type Arrows = BTreeMap<(String, String), Vec<String>>;
+
+/// The arrows between the rooms of a crate whose files are these, by their names below `src`, and what could not be read.
+pub fn arrows(name: &str, files: &[(String, String)]) -> (Arrows, Vec<String>) {
     let mut said = Said::default();
-    for (name, code) in files.iter().filter(|(name, _)| name.ends_with(".rs")) {
-        let file = format!("crates/{}/src/{name}", house.name);
+    for (below, code) in files.iter().filter(|(below, _)| below.ends_with(".rs")) {
+        let file = format!("crates/{name}/src/{below}");
         match code.parse::<TokenStream>() {
-            Ok(tokens) => Reader { file: &file, module: module(name), said: &mut said }.read(tokens),
+            Ok(tokens) => Reader { file: &file, module: module(below), said: &mut said }.read(tokens),
             Err(error) => said.faults.push(format!("{file} cannot be read: {error}")),
         }
     }
-    let Said { arrows, tests, mut faults } = said;
+    let Said { arrows, tests, faults } = said;
     let is_test = |module: &Module| (1..=module.len()).any(|depth| tests.contains(&module[..depth]));
-    let mut places: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for (module, to, place) in arrows.iter().filter(|(module, ..)| !is_test(module)) {
-        if let Some(from) = module.first().filter(|from| *from != to) {
-            places.entry((from, to)).or_default().push(place);
+    let mut found = Arrows::new();
+    for (module, to, place) in arrows.into_iter().filter(|(module, ..)| !is_test(module)) {
+        if let Some(from) = module.first().filter(|from| **from != to) {
+            found.entry((from.clone(), to)).or_default().push(place);
         }
     }
+    (found, faults)
+}
+
+/// What is wrong with the arrows of a house whose files are these, by their names below `src`.
+pub fn check(house: &House, files: &[(String, String)]) -> Vec<String> {
+    let (found, mut faults) = arrows(house.name, files);
     let rooms: BTreeSet<String> = files.iter().filter_map(|(name, _)| module(name).into_iter().next()).collect();
-    let order = |room: &str| house.rooms.iter().position(|known| *known == room);
+    let position = |room: &str| house.rooms.iter().position(|known| *known == room);
+    let order = |room: &str| position(room).or_else(|| position(OTHERS));
     let homeless = rooms.iter().filter(|room| order(room).is_none());
     faults.extend(homeless.map(|room| format!("`{room}` has no place in the order of the rooms of `{}`", house.name)));
-    for (arrow @ (from, to), places) in &places {
-        if !rooms.contains(*to) {
-            faults.push(format!("`{to}` is no room of `{}`: {}", house.name, places.join(", ")));
-        } else if order(from) <= order(to) && !house.wrong.contains(arrow) {
+    let gone = house.rooms.iter().filter(|room| **room != OTHERS && **room != "planted" && !rooms.contains(**room));
+    faults
+        .extend(gone.map(|room| format!("`{room}` is in the order of the rooms of `{}` and is not there", house.name)));
+    let is_wrong = |from: &str, to: &str| house.wrong.contains(&(from, to));
+    for ((from, to), places) in &found {
+        let both_others = position(from).is_none() && position(to).is_none();
+        if !rooms.contains(to) {
+            // A macro or a function of the root: what an order with other rooms does not speak of.
+            if position(OTHERS).is_none() {
+                faults.push(format!("`{to}` is no room of `{}`: {}", house.name, places.join(", ")));
+            }
+        } else if !both_others && order(from) <= order(to) && !is_wrong(from, to) {
             faults.push(format!("`{from}` of `{}` must not speak of `{to}`: {}", house.name, places.join(", ")));
         }
     }
-    let cut = house.wrong.iter().filter(|arrow| !places.contains_key(*arrow));
+    let there = |(from, to): &(&str, &str)| found.contains_key(&((*from).to_owned(), (*to).to_owned()));
+    let cut = house.wrong.iter().filter(|arrow| !there(arrow));
     faults.extend(cut.map(|(from, to)| {
         format!("`{from}` of `{}` does not speak of `{to}` any more: take it from the list", house.name)
     }));
     faults
+}
+
+/// The rooms that reach each other, for each group of them that does.
+pub fn knots(arrows: &Arrows) -> Vec<Vec<String>> {
+    let mut reached: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (from, to) in arrows.keys() {
+        reached.entry(from).or_default().insert(to);
+        reached.entry(to).or_default();
+    }
+    loop {
+        let before = reached.values().map(BTreeSet::len).sum::<usize>();
+        for room in reached.keys().copied().collect::<Vec<_>>() {
+            let further: Vec<&str> = reached[room].iter().flat_map(|next| reached[next].iter().copied()).collect();
+            reached.entry(room).or_default().extend(further);
+        }
+        if before == reached.values().map(BTreeSet::len).sum::<usize>() {
+            break;
+        }
+    }
+    let in_knot: Vec<&str> = reached.keys().copied().filter(|room| reached[room].contains(room)).collect();
+    let knot = |room: &&str| -> Vec<String> {
+        let each_way = |other: &&&str| reached[*room].contains(**other) && reached[**other].contains(*room);
+        in_knot.iter().filter(each_way).map(|other| (*other).to_owned()).collect()
+    };
+    let found: BTreeSet<Vec<String>> = in_knot.iter().map(knot).collect();
+    found.into_iter().collect()
 }
 
 /// The path of a file's module, from the crate's root.
@@ -267,6 +316,24 @@ mod tests {
         let house = House { wrong: &[("bind", "exec")], ..HOUSE };
         assert_eq!(faults(&house, "bind/from.rs", "use crate::exec::Row;"), Vec::<String>::new());
         assert_eq!(faults(&house, "bind/from.rs", "").len(), 1);
+    }
+
+    #[test]
+    fn rooms_that_reach_each_other_are_a_knot() {
+        let arrow = |from: &str, to: &str| ((from.to_owned(), to.to_owned()), Vec::new());
+        let arrows = |list: &[(&str, &str)]| list.iter().map(|(from, to)| arrow(from, to)).collect::<Arrows>();
+        assert_eq!(knots(&arrows(&[("a", "b"), ("b", "c"), ("a", "c")])), Vec::<Vec<String>>::new());
+        let found = knots(&arrows(&[("a", "b"), ("b", "c"), ("c", "b"), ("d", "e"), ("e", "d"), ("c", "d")]));
+        assert_eq!(found, [["b", "c"], ["d", "e"]]);
+    }
+
+    #[test]
+    fn other_rooms_speak_of_each_other_and_keep_their_place() {
+        let house = House { rooms: &["names", OTHERS, "exec"], ..HOUSE };
+        assert_eq!(faults(&house, "attic/mod.rs", "use crate::{names, bind, quote};"), Vec::<String>::new());
+        assert_eq!(faults(&house, "attic/mod.rs", "use crate::exec::Row;").len(), 1);
+        assert_eq!(faults(&house, "names/mod.rs", "use crate::attic::Row;").len(), 0, "no such room: of the root");
+        assert_eq!(faults(&house, "names/mod.rs", "use crate::bind::Row;").len(), 1);
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! Checks of the repository itself: `cargo run -p xtask -- check`.
+//! Checks of the repository itself: `cargo run -p xtask -- check`, and `cargo run -p xtask -- graph`, which prints which crate uses which
+//! others, and inside each the groups of files and folders that speak of each other.
 //!
 //! - **edges**: crates depend on each other only as docs/ARCHITECTURE.md allows.
-//! - **arrows**: the files and folders of `engine` speak only of those before them in their order, but for a list that only becomes shorter.
+//! - **arrows**: the files and folders of `engine` and of some layers of SQL speak only of those before them in their order, but for a list that
+//!   only becomes shorter.
 //! - **licences**: every third-party dependency has a licence that fits Apache-2.0.
 //! - **unsafe**: only `mvcc` and `env` (io_uring) may contain unsafe code; every other crate forbids it.
 //! - **texts**: few files read the text of a stored expression, none of them to decide what depends on what.
@@ -18,7 +20,7 @@ use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 
-use crate::arrows::House;
+use crate::arrows::{House, OTHERS};
 
 /// The layers of SQL. Each may depend on those before it, and on [`BELOW_SQL`].
 const SQL: &[&str] = &[
@@ -56,7 +58,15 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// Crates whose files and folders stand in an order.
-const HOUSES: &[House] = &[House {
+const HOUSES: &[House] = &[
+    House { name: "sql-parse", rooms: &["names", "metrics", "thread", OTHERS, "privileges"], wrong: &[] },
+    House { name: "sql-functions", rooms: &["statistics", "monitor", OTHERS], wrong: &[] },
+    House { name: "sql-ir", rooms: &["expr", "system_relation", "system_column", "row_codec", OTHERS], wrong: &[] },
+    House { name: "sql-catalog", rooms: &["index_code", OTHERS, "functions", "schema"], wrong: &[] },
+    ENGINE,
+];
+
+const ENGINE: House = House {
     name: "engine",
     rooms: &[
         "planted",
@@ -98,7 +108,8 @@ const HOUSES: &[House] = &[House {
         ("txn", "commit"),
         ("txn", "shard"),
     ],
-}];
+};
+
 /// Crates that may depend on anything.
 const FREE: &[&str] = &["server", "bench", "testkit", "sim", "sandbox", "fuzz"];
 
@@ -148,18 +159,53 @@ const READERS_OF_TEXTS: &[&str] = &[
 const WAYS_TO_TEXTS: &[&str] = &["stored::text", "text_of_expression", "Expression::Written(", "Part::Text("];
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() != Some("check") {
-        eprintln!("usage: cargo run -p xtask -- check");
-        return ExitCode::from(2);
-    }
-    let faults = match metadata() {
-        Ok(metadata) => check(&metadata),
-        Err(error) => vec![error],
+    let command = std::env::args().nth(1).unwrap_or_default();
+    let faults = match (command.as_str(), metadata()) {
+        (_, Err(error)) => vec![error],
+        ("check", Ok(metadata)) => check(&metadata),
+        ("graph", Ok(metadata)) => graph(&metadata),
+        _ => {
+            eprintln!("usage: cargo run -p xtask -- check | graph");
+            return ExitCode::from(2);
+        }
     };
     for fault in &faults {
         eprintln!("xtask: {fault}");
     }
     if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Prints each crate with those that it uses, and with the knots of its files and folders; what could not be read.
+fn graph(metadata: &Value) -> Vec<String> {
+    let (own, names) = members(metadata);
+    let crates = Path::new(text(metadata, "workspace_root")).join("crates");
+    let mut faults = Vec::new();
+    for package in own {
+        let name = text(package, "name");
+        let of_product = list(package, "dependencies").filter(|dependency| text(dependency, "kind") != "dev");
+        let used: BTreeSet<&str> =
+            of_product.map(|dependency| text(dependency, "name")).filter(|used| names.contains(used)).collect();
+        println!("{name}: {}", used.into_iter().collect::<Vec<_>>().join(" "));
+        if name == "xtask" {
+            continue;
+        }
+        match files(&crates.join(name).join("src"), Path::new("")) {
+            Ok(files) => {
+                let (arrows, _) = arrows::arrows(name, &files);
+                arrows::knots(&arrows).iter().for_each(|knot| println!("    each other: {}", knot.join(" ")));
+            }
+            Err(error) => faults.push(error),
+        }
+    }
+    faults
+}
+
+/// The project's crates, and their names.
+fn members(metadata: &Value) -> (Vec<&Value>, BTreeSet<&str>) {
+    let members: BTreeSet<&str> = list(metadata, "workspace_members").filter_map(Value::as_str).collect();
+    let own: Vec<&Value> = list(metadata, "packages").filter(|p| members.contains(text(p, "id"))).collect();
+    let names = own.iter().map(|p| text(p, "name")).collect();
+    (own, names)
 }
 
 fn metadata() -> Result<Value, String> {
@@ -182,12 +228,10 @@ fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
 }
 
 fn check(metadata: &Value) -> Vec<String> {
-    let members: BTreeSet<&str> = list(metadata, "workspace_members").filter_map(Value::as_str).collect();
-    let (own, others): (Vec<&Value>, Vec<&Value>) =
-        list(metadata, "packages").partition(|p| members.contains(text(p, "id")));
-    let names: BTreeSet<&str> = own.iter().map(|p| text(p, "name")).collect();
+    let (own, names) = members(metadata);
+    let others = list(metadata, "packages").filter(|package| !names.contains(text(package, "name")));
     let mut faults = edges(&own, &names);
-    faults.extend(licences(&others));
+    faults.extend(licences(others));
     for package in &own {
         faults.extend(source(package));
     }
@@ -316,8 +360,8 @@ fn fits(expression: &str) -> bool {
         .any(|alternative| alternative.split(" AND ").map(str::trim).all(|licence| LICENCES.contains(&licence)))
 }
 
-fn licences(others: &[&Value]) -> Vec<String> {
-    let faults = others.iter().filter(|p| !fits(text(p, "license")));
+fn licences<'v>(others: impl Iterator<Item = &'v Value>) -> Vec<String> {
+    let faults = others.filter(|p| !fits(text(p, "license")));
     faults
         .map(|p| {
             format!("dependency `{}` has licence `{}`, which is not in the list", text(p, "name"), text(p, "license"))
