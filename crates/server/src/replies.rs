@@ -5,45 +5,25 @@ use std::pin::Pin;
 
 use base::{Error, Lsn, Notice, Result, work};
 use pgwire::{Column, CopyIn, Format, Formats, Out};
-use smallvec::SmallVec;
 use sql_exec::OutputRow;
-use sql_session::{Output, ResultColumn, Verb};
+use sql_session::{Output, ResultColumn, ResultFormats, Verb};
 use types::encoding::{Conversion, recode_binary, utf8};
 use types::{DatumRef, OutputSettings};
 
-/// The formats in which a portal's columns are wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ResultFormats {
-    /// All alike.
-    Uniform(Format),
-    /// One per column.
-    Each(SmallVec<[Format; 16]>),
+/// The formats that a Bind message asks for.
+#[inline]
+pub fn asked(formats: Formats<'_>) -> ResultFormats {
+    let is_binary = |i| formats.get(i) == Format::Binary;
+    match formats.len() {
+        0 | 1 => ResultFormats::Uniform(is_binary(0)),
+        n => ResultFormats::Each((0..n).map(is_binary).collect()),
+    }
 }
 
-impl ResultFormats {
-    /// Text for all, as in the simple protocol.
-    pub const TEXT: ResultFormats = ResultFormats::Uniform(Format::Text);
-
-    /// Binary for all, as FETCH of a BINARY cursor.
-    const BINARY: ResultFormats = ResultFormats::Uniform(Format::Binary);
-
-    /// As a Bind message asks for.
-    #[inline]
-    pub fn asked(formats: Formats<'_>) -> ResultFormats {
-        match formats.len() {
-            0 | 1 => ResultFormats::Uniform(formats.get(0)),
-            n => ResultFormats::Each((0..n).map(|i| formats.get(i)).collect()),
-        }
-    }
-
-    /// The format of a column; text past the end.
-    #[inline]
-    pub fn get(&self, column: usize) -> Format {
-        match self {
-            ResultFormats::Uniform(format) => *format,
-            ResultFormats::Each(formats) => formats.get(column).copied().unwrap_or_default(),
-        }
-    }
+/// The format of a column.
+#[inline]
+fn format_of(formats: &ResultFormats, column: usize) -> Format {
+    if formats.is_binary(column) { Format::Binary } else { Format::Text }
 }
 
 /// Queues the description of these columns.
@@ -58,7 +38,7 @@ pub fn describe(out: &Out, columns: &[ResultColumn], formats: &ResultFormats) ->
         type_oid: column.ty.oid,
         type_len: types::type_info(column.ty.oid).map_or(-1, |info| info.len),
         type_mod: column.ty.typmod,
-        format: formats.get(i),
+        format: format_of(formats, i),
     }))
 }
 
@@ -109,7 +89,7 @@ impl<'a> Replies<'a> {
             for (i, (datum, column)) in row.iter().zip(columns).enumerate() {
                 value.clear();
                 let ty = column.ty.oid;
-                match formats.get(i) {
+                match format_of(formats, i) {
                     _ if matches!(datum, DatumRef::Null) => fields.null(),
                     Format::Text => {
                         types::write_text(datum, ty, settings, &mut value)?;
@@ -162,7 +142,7 @@ impl Output for Replies<'_> {
         let formats = self.formats;
         let queued = self.out.data_row(columns.len(), |fields| {
             for (i, column) in columns.iter().enumerate() {
-                let (ty, format) = (column.ty.oid, formats.get(i));
+                let (ty, format) = (column.ty.oid, format_of(formats, i));
                 // Where it cannot be a text it is not asked for.
                 let text = if types::is_held_as_number(ty) { None } else { row.text_bytes(i) };
                 match text {
@@ -176,7 +156,7 @@ impl Output for Replies<'_> {
     }
 
     fn wants_text(&self, column: usize) -> bool {
-        self.formats.get(column) == Format::Text
+        !self.formats.is_binary(column)
     }
 
     fn complete(&mut self, tag: &str) {
@@ -269,7 +249,7 @@ mod tests {
     fn rows_are_encoded_in_the_formats_asked_for() {
         let out = Out::new();
         let columns = [ResultColumn::new("a", Ty::of(oid::INT4)), ResultColumn::new("b", Ty::of(oid::INT4))];
-        let formats = ResultFormats::Each([Format::Text, Format::Binary].into_iter().collect());
+        let formats = ResultFormats::Each([false, true].into_iter().collect());
         let mut replies = Replies::extended(&out, &formats);
         replies.columns(&columns);
         assert_eq!(out.unsent(), 0);

@@ -14,11 +14,10 @@ use std::time::Duration;
 use base::{Error, Result, SqlState, work};
 use env::strand::{Polled, Strand};
 use pgwire::{Bind, CancelHandle, Format, Out, Parse, TransactionStatus, timers};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use sql_session::{BoundValue, CancelToken, Session};
+use sql_session::{BoundValue, CancelToken, ResultFormats, Session};
 
-use crate::replies::{Replies, ResultFormats, describe};
+use crate::replies::{Replies, asked, describe};
 
 /// How often a session that waits for another thread looks whether it should stop.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
@@ -29,10 +28,6 @@ const SHORT: usize = 4 << 10;
 /// A client's session.
 pub struct ClientSession {
     sql: Session,
-    /// Formats of the unnamed portal.
-    unnamed: ResultFormats,
-    /// Formats of named portals. One that SQL has ended may linger until the transaction ends.
-    named: FxHashMap<String, ResultFormats>,
 }
 
 /// Cancels the statement that a session runs.
@@ -47,7 +42,7 @@ impl CancelHandle for Cancel {
 impl ClientSession {
     /// A session over this one.
     pub fn new(sql: Session) -> ClientSession {
-        ClientSession { sql, unnamed: ResultFormats::TEXT, named: FxHashMap::default() }
+        ClientSession { sql }
     }
 
     /// Binds a portal, and answers whether that was done: see [`Session::bind`].
@@ -58,31 +53,7 @@ impl ClientSession {
             (Some(bytes), Format::Binary) => BoundValue::Binary(bytes),
         };
         let values = bind.values.iter().enumerate().map(value);
-        if !self.sql.bind(bind.portal, bind.statement, values, at_once)? {
-            return Ok(false);
-        }
-        if bind.results.len() > 1 {
-            self.check_formats(bind.portal, bind.results.len())?;
-        }
-        let formats = ResultFormats::asked(bind.results);
-        if bind.portal.is_empty() {
-            self.unnamed = formats;
-        } else {
-            self.named.insert(bind.portal.to_owned(), formats);
-        }
-        Ok(true)
-    }
-
-    /// Several formats must be one per column, if there are columns at all.
-    fn check_formats(&mut self, portal: &str, given: usize) -> Result<()> {
-        let columns = self.sql.describe_portal(portal)?.map_or(given, |columns| columns.len());
-        if columns == given {
-            return Ok(());
-        }
-        self.sql.close_portal(portal);
-        self.sql.fail();
-        let message = format!("bind message has {given} result formats but query has {columns} columns");
-        Err(Error::new(SqlState::PROTOCOL_VIOLATION, message))
+        self.sql.bind(bind.portal, bind.statement, values, asked(bind.results), at_once)
     }
 
     /// Reports what could not be encoded, as if the statement had failed by it.
@@ -90,20 +61,8 @@ impl ClientSession {
         if result.is_ok() && failure.is_err() {
             self.sql.fail();
         }
-        // Portals end with their transaction.
-        if !self.named.is_empty() && self.sql.transaction_status() == b'I' {
-            self.named.clear();
-        }
         result.and(failure)
     }
-}
-
-fn formats_of<'a>(
-    unnamed: &'a ResultFormats,
-    named: &'a FxHashMap<String, ResultFormats>,
-    portal: &str,
-) -> &'a ResultFormats {
-    if portal.is_empty() { unnamed } else { named.get(portal).unwrap_or(&ResultFormats::TEXT) }
 }
 
 /// Runs a session's call as a strand: when its turn is over it is suspended wherever it is, and goes on when the other
@@ -194,7 +153,7 @@ impl pgwire::Session for ClientSession {
     async fn describe_portal(&mut self, name: &str, out: &Out) -> Result<()> {
         plainly(pin!(async {
             match self.sql.describe_portal(name)? {
-                Some(columns) => describe(out, &columns, formats_of(&self.unnamed, &self.named, name)),
+                Some(columns) => describe(out, &columns, &self.sql.formats_of(name)),
                 None => {
                     out.no_data();
                     Ok(())
@@ -205,7 +164,8 @@ impl pgwire::Session for ClientSession {
     }
 
     async fn execute(&mut self, portal: &str, max_rows: u32, out: &Out) -> Result<()> {
-        let mut replies = Replies::extended(out, formats_of(&self.unnamed, &self.named, portal));
+        let formats = self.sql.formats_of(portal);
+        let mut replies = Replies::extended(out, &formats);
         let result = guarded(pin!(Strand::new(self.sql.execute(portal, u64::from(max_rows), &mut replies)))).await;
         let failure = replies.failure();
         self.conclude(result.map(|_| ()), failure)
@@ -218,7 +178,6 @@ impl pgwire::Session for ClientSession {
 
     async fn close_portal(&mut self, name: &str, _out: &Out) -> Result<()> {
         self.sql.close_portal(name);
-        self.named.remove(name);
         Ok(())
     }
 

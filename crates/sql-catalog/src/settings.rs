@@ -1,7 +1,4 @@
 //! pg_settings.
-//!
-//! What never changes about a setting is a line of `settings.txt`: name, unit, category, extra description, type, least and
-//! greatest value, the values of an enumeration; PostgreSQL's words.
 
 use sql_functions::EvalContext;
 use sql_ir::system_relation::SystemRelation;
@@ -15,26 +12,24 @@ pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(values
         .into_iter()
         .map(|s| {
-            let line = include_str!("settings.txt").lines().find(|l| l.split('|').next() == Some(s.name));
-            let fields: Vec<&str> = line.unwrap_or_default().split('|').collect();
-            let field = |at: usize| fields.get(at).filter(|f| !f.is_empty()).map_or(Datum::Null, text);
-            let words = fields.get(7).filter(|f| !f.is_empty());
-            let words = words.map_or(Datum::Null, |w| text_array(w.split(',').map(text).collect()));
-            let or = |value: Datum, other: &str| if value.is_null() { text(other) } else { value };
+            let or_null = |value: Option<&str>| value.map_or(Datum::Null, text);
+            let words = s.words.map_or(Datum::Null, |words| text_array(words.iter().map(|word| text(word)).collect()));
+            let [least, greatest] =
+                s.bounds.as_ref().map_or([None, None], |[least, greatest]| [Some(&**least), Some(&**greatest)]);
             row(
                 rel,
                 vec![
                     ("name", text(s.name)),
                     ("setting", text(&s.value)),
-                    ("unit", field(1)),
-                    ("category", or(field(2), "Customized Options")),
+                    ("unit", or_null(s.unit)),
+                    ("category", text(s.category)),
                     ("short_desc", text(s.about)),
-                    ("extra_desc", field(3)),
+                    ("extra_desc", or_null(Some(s.extra).filter(|extra| !extra.is_empty()))),
                     ("context", text(s.context)),
-                    ("vartype", or(field(4), "string")),
+                    ("vartype", text(s.vartype)),
                     ("source", text(s.source)),
-                    ("min_val", field(5)),
-                    ("max_val", field(6)),
+                    ("min_val", or_null(least)),
+                    ("max_val", or_null(greatest)),
                     ("enumvals", words),
                     ("boot_val", text(s.boot)),
                     ("reset_val", text(&s.reset)),

@@ -337,8 +337,20 @@ pub struct SettingValue {
     pub source: &'static str,
     /// Who may set it, and when.
     pub context: &'static str,
+    /// Of which group it is.
+    pub category: &'static str,
     /// What it is for.
     pub about: &'static str,
+    /// What else there is to say.
+    pub extra: &'static str,
+    /// The kind of values: `bool`, `integer`, `real`, `string` or `enum`.
+    pub vartype: &'static str,
+    /// Of a number.
+    pub unit: Option<&'static str>,
+    /// The least and the greatest number.
+    pub bounds: Option<[String; 2]>,
+    /// Of an enumeration.
+    pub words: Option<&'static [&'static str]>,
 }
 
 /// An advisory lock that an expression wants.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState, work};
 use rupg_sql::nodes::Node;
+use smallvec::SmallVec;
 use sql_functions as functions;
 use sql_parse::metrics;
 use types::encoding::{Conversion, recode_binary, utf8_text as utf8};
@@ -22,6 +23,40 @@ pub enum ExecuteEnd {
     Complete,
     /// The row limit was reached.
     Suspended,
+}
+
+/// The forms in which a portal's columns are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResultFormats {
+    /// All alike: whether in binary form.
+    Uniform(bool),
+    /// For each column, whether in binary form.
+    Each(SmallVec<[bool; 16]>),
+}
+
+impl ResultFormats {
+    /// Text for all, as in the simple protocol.
+    pub const TEXT: ResultFormats = ResultFormats::Uniform(false);
+
+    /// Binary for all, as FETCH of a BINARY cursor.
+    pub const BINARY: ResultFormats = ResultFormats::Uniform(true);
+
+    /// Whether a column is wanted in binary form; one past the end is not.
+    #[inline]
+    pub fn is_binary(&self, column: usize) -> bool {
+        match self {
+            ResultFormats::Uniform(binary) => *binary,
+            ResultFormats::Each(columns) => columns.get(column).copied().unwrap_or_default(),
+        }
+    }
+
+    /// How many columns they are for, if not for any number.
+    fn count(&self) -> Option<usize> {
+        match self {
+            ResultFormats::Uniform(_) => None,
+            ResultFormats::Each(columns) => Some(columns.len()),
+        }
+    }
 }
 
 /// A value of a Bind message.
@@ -94,7 +129,7 @@ impl Session {
         }
     }
 
-    /// Bind: makes a portal, and answers true. `at_once`: if that would be more than reading the values, nothing is done, and the
+    /// Bind: makes a portal whose columns are wanted in `formats`, and answers true. `at_once`: if that would be more than reading the values, nothing is done, and the
     /// answer is false.
     ///
     /// # Errors
@@ -104,9 +139,10 @@ impl Session {
         portal: &str,
         name: &str,
         values: impl ExactSizeIterator<Item = BoundValue<'v>>,
+        formats: ResultFormats,
         at_once: bool,
     ) -> Result<bool> {
-        let result = self.bind_inner(portal, name, values, at_once);
+        let result = self.bind_inner(portal, name, values, formats, at_once);
         if let Err(error) = &result {
             metrics::count_error(error.code());
             self.fail();
@@ -119,6 +155,7 @@ impl Session {
         portal: &str,
         name: &str,
         values: impl ExactSizeIterator<Item = BoundValue<'v>>,
+        formats: ResultFormats,
         at_once: bool,
     ) -> Result<bool> {
         if at_once && self.portals.get(portal).is_some_and(Portal::holds_values) {
@@ -181,9 +218,23 @@ impl Session {
             }
         }
         self.remove_portal(portal);
+        if let Some(given) = formats.count()
+            && let Some(columns) = self.columns_of(&statement).map(|columns| columns.len())
+            && columns != given
+        {
+            let message = format!("bind message has {given} result formats but query has {columns} columns");
+            return Err(Error::new(SqlState::PROTOCOL_VIOLATION, message));
+        }
         let level = self.savepoints.len();
-        self.add_portal(portal, Portal::new(statement, params, level))?;
+        let mut opened = Portal::new(statement, params, level);
+        opened.formats = formats;
+        self.add_portal(portal, opened)?;
         Ok(true)
+    }
+
+    /// In which formats the client wants a portal's columns; texts, if there is no such portal.
+    pub fn formats_of(&self, portal: &str) -> ResultFormats {
+        self.portals.get(portal).map_or(ResultFormats::TEXT, |portal| portal.formats.clone())
     }
 
     /// Result columns; those of EXECUTE are its statement's.

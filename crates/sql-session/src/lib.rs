@@ -66,7 +66,7 @@ use types::encoding::Conversion;
 pub use analyze::Refresher;
 pub use cancel::CancelToken;
 pub use context::{Environment, Host, StatementContext};
-pub use extended::{BoundValue, ExecuteEnd};
+pub use extended::{BoundValue, ExecuteEnd, ResultFormats};
 use settings::Initial;
 pub use settings::{Settings, check_configured, parse_bool};
 pub use sql_bind::ResultColumn;

@@ -15,6 +15,7 @@ use sql_exec::{Execution, Held, MemoryBudget, OutputRow, Progress, RowSink, datu
 use sql_functions::OpenCursor;
 use types::Datum;
 
+use super::extended::ResultFormats;
 use super::statement::{Query, Statement, StatementBody};
 use super::{Output, Session};
 
@@ -42,6 +43,8 @@ const CURSORS_MAX: usize = 1 << 16;
 pub(super) struct Portal {
     pub statement: Arc<Statement>,
     pub params: Vec<Datum>,
+    /// What Bind asked for.
+    pub formats: ResultFormats,
     /// There from the first run until the last row was read.
     pub execution: Option<Box<Execution>>,
     /// What it sees, from its first run on.
@@ -142,6 +145,7 @@ impl Portal {
         Box::new(Portal {
             statement,
             params,
+            formats: ResultFormats::TEXT,
             execution: None,
             view: None,
             rows: KeptRows::default(),

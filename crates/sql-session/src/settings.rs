@@ -21,7 +21,7 @@ use types::{DateOrder, DateStyle, IntervalStyle, OutputSettings};
 
 pub(super) use sql_parse::amounts::kilobytes;
 pub use sql_parse::amounts::parse_bool;
-use table::{Context, SPECS, Spec, ValueKind};
+use table::{Context, Domain, Mark, SPECS, Spec, ValueKind};
 
 use super::role::{Allowed, Setting as Identity};
 
@@ -171,7 +171,7 @@ impl Settings {
                     "max_connections" => max_connections.to_string().into(),
                     _ => s.default.into(),
                 };
-                let source = if matches!(s.kind, ValueKind::Fixed(_)) { "override" } else { "default" };
+                let source = if s.fixed().is_some() { "override" } else { "default" };
                 Value { reset: Arc::clone(&text), text, source }
             })
             .collect();
@@ -245,7 +245,7 @@ impl Settings {
 
     /// Whether only some may see the value of a setting.
     pub(super) fn is_secret(name: &str) -> bool {
-        find(name).is_some_and(|spec| SPECS[spec].is_secret())
+        find(name).is_some_and(|spec| SPECS[spec].is(Mark::Secret))
     }
 
     /// What input and output functions read.
@@ -266,7 +266,7 @@ impl Settings {
 
     /// Everything that ParameterStatus announces at start-up.
     pub fn reported(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        SPECS.iter().zip(&self.values).filter(|(s, _)| s.report).map(|(s, v)| (s.name, &*v.text))
+        SPECS.iter().zip(&self.values).filter(|(s, _)| s.is(Mark::Reported)).map(|(s, v)| (s.name, &*v.text))
     }
 
     /// Takes the changes to announce now: of what is not as the client knows it.
@@ -289,56 +289,44 @@ impl Settings {
     pub fn values(&self) -> Vec<sql_functions::SettingValue> {
         let source = |spec: &Spec, value: &Value| match () {
             () if value.text != value.reset => "session",
-            () if matches!(spec.kind, ValueKind::Fixed(_)) && *value.reset == *spec.default => "default",
+            () if spec.fixed().is_some() && *value.reset == *spec.default => "default",
             () => value.source,
         };
-        let both = SPECS.iter().zip(&self.values).enumerate().filter(|(_, (spec, _))| !spec.is_unlisted());
-        both.map(|(at, (spec, value))| sql_functions::SettingValue {
-            name: spec.name,
-            context: spec.context().name(),
-            value: self.value_of(at),
-            reset: if spec.name == super::memory::NAME { self.value_of(at) } else { Arc::clone(&value.reset) },
-            boot: spec.default,
-            source: source(spec, value),
-            about: spec.about,
+        let both = SPECS.iter().zip(&self.values).enumerate().filter(|(_, (spec, _))| !spec.is(Mark::Unlisted));
+        both.map(|(at, (spec, value))| {
+            let Domain { vartype, unit, bounds, words } = spec.kind.domain();
+            sql_functions::SettingValue {
+                name: spec.name,
+                context: spec.context.name(),
+                value: self.value_of(at),
+                reset: if spec.name == super::memory::NAME { self.value_of(at) } else { Arc::clone(&value.reset) },
+                boot: spec.default,
+                source: source(spec, value),
+                category: spec.category,
+                about: spec.about,
+                extra: spec.extra,
+                vartype,
+                unit,
+                bounds,
+                words,
+            }
         })
         .collect()
     }
 
     /// All settings: name, value as SHOW prints it, description.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, String, &'static str)> {
-        let listed = SPECS.iter().enumerate().filter(|(_, spec)| !spec.is_unlisted());
+        let listed = SPECS.iter().enumerate().filter(|(_, spec)| !spec.is(Mark::Unlisted));
         listed.map(|(i, s)| (s.name, self.shown(i), s.about))
     }
 
     /// Settings that steer the planner and are not what they are at first: PostgreSQL's `GUC_EXPLAIN`.
     pub(crate) fn of_planner(&self) -> Vec<(String, String)> {
-        let steers = |name: &str| {
-            let starts = ["enable_", "cpu_", "geqo", "jit", "parallel_", "max_parallel_workers", "min_parallel_"];
-            let whole = [
-                "constraint_exclusion",
-                "cursor_tuple_fraction",
-                "effective_cache_size",
-                "effective_io_concurrency",
-                "force_parallel_mode",
-                "from_collapse_limit",
-                "hash_mem_multiplier",
-                "join_collapse_limit",
-                "plan_cache_mode",
-                "random_page_cost",
-                "recursive_worktable_factor",
-                "search_path",
-                "seq_page_cost",
-                "temp_buffers",
-                "work_mem",
-            ];
-            starts.iter().any(|start| name.starts_with(start)) || whole.contains(&name)
-        };
         let changed = SPECS
             .iter()
             .zip(&self.values)
             .enumerate()
-            .filter(|(_, (spec, value))| steers(spec.name) && *value.text != *spec.default);
+            .filter(|(_, (spec, value))| spec.is(Mark::Steers) && *value.text != *spec.default);
         changed.map(|(number, (spec, _))| (spec.name.to_string(), self.shown(number))).collect()
     }
 
@@ -410,8 +398,8 @@ impl Settings {
     /// Whether ALTER SYSTEM may say a setting at all.
     pub(super) fn check_for_system(&self, name: &str) -> Result<()> {
         let spec = find(name).ok_or_else(|| unrecognized(name))?;
-        let Spec { name, kind, .. } = SPECS[spec];
-        if matches!(kind, ValueKind::Identity | ValueKind::Fixed("")) || name.starts_with("transaction_") {
+        let Spec { name, kind, context, .. } = SPECS[spec];
+        if matches!(kind, ValueKind::Identity) || context == Context::Internal || name.starts_with("transaction_") {
             return Err(cannot_change(name, ""));
         }
         Ok(())
@@ -446,7 +434,7 @@ impl Settings {
 
     /// What the server logs is no business of those who are watched by it.
     fn check_right(&self, spec: usize) -> Result<()> {
-        match SPECS[spec].context() {
+        match SPECS[spec].context {
             Context::Superuser => self.check_superuser(SPECS[spec].name),
             _ => Ok(()),
         }
@@ -454,9 +442,9 @@ impl Settings {
 
     /// As [`check_right`](Settings::check_right), of a setting whose value is not given.
     fn check_reset(&self, spec: usize) -> Result<()> {
-        match SPECS[spec].kind {
-            ValueKind::Fixed(how) => Err(cannot_change(SPECS[spec].name, how)),
-            _ => self.check_right(spec),
+        match SPECS[spec].fixed() {
+            Some(how) => Err(cannot_change(SPECS[spec].name, how)),
+            None => self.check_right(spec),
         }
     }
 
@@ -517,7 +505,7 @@ impl Settings {
     /// `RESET ALL`; the identity stays.
     pub(crate) fn reset_all(&mut self, level: u32) -> Result<()> {
         for (spec, definition) in SPECS.iter().enumerate() {
-            let stays = definition.name.starts_with("transaction_") || definition.is_unlisted();
+            let stays = definition.name.starts_with("transaction_") || definition.is(Mark::Unlisted);
             if !stays && self.values[spec].text != self.values[spec].reset {
                 let text = Arc::clone(&self.values[spec].reset);
                 self.change(spec, text, false, level)?;
@@ -590,8 +578,10 @@ impl Settings {
             let message = format!("parameter \"{written}\" requires a Boolean value");
             Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
         };
+        if let Some(how) = SPECS[spec].fixed() {
+            return Err(cannot_change(name, how));
+        }
         Ok(match kind {
-            ValueKind::Fixed(how) => return Err(cannot_change(name, how)),
             ValueKind::Identity => return Err(cannot_change(name, "")),
             ValueKind::Bool => match parse_bool(value) {
                 Some(true) => "on".into(),
@@ -790,7 +780,7 @@ impl Settings {
                 && value("default_transaction_read_only") == "off"
                 && value("default_transaction_deferrable") == "off";
         }
-        if SPECS[spec].report {
+        if SPECS[spec].is(Mark::Reported) {
             self.reports.retain(|(n, _)| *n != name);
             self.reports.push((name, Arc::clone(&text)));
         }
@@ -948,8 +938,8 @@ fn check_custom(name: &str) -> Result<()> {
 pub fn check_configured(settings: &[(String, String)]) -> Result<()> {
     let defaults = Settings::new(&[], &[], "postgres", true, 1)?;
     settings.iter().try_for_each(|(name, value)| match find(name).map(|spec| &SPECS[spec]) {
-        Some(Spec { name, kind, .. })
-            if matches!(kind, ValueKind::Fixed(_) | ValueKind::Identity) || *name == super::memory::NAME =>
+        Some(spec @ Spec { name, kind, .. })
+            if spec.fixed().is_some() || matches!(kind, ValueKind::Identity) || *name == super::memory::NAME =>
         {
             Err(cannot_change(name, " by the configuration"))
         }
