@@ -36,6 +36,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(1403, "current_schemas", &[BOOL], NAME_ARRAY, current_schemas),
     stable(745, "current_user", &[], NAME, current_user),
     stable(746, "session_user", &[], NAME, session_user),
+    stable(710, "getpgusername", &[], NAME, current_user),
+    volatile(315, "pg_jit_available", &[], BOOL, no),
     stable(2026, "pg_backend_pid", &[], INT4, backend_pid),
     stable(1573, "pg_get_ruledef", &[OID], TEXT, null),
     stable(2504, "pg_get_ruledef", &[OID, BOOL], TEXT, null),

@@ -190,6 +190,7 @@ pub(super) static SPECS: &[Spec] = specs! {
     "data_checksums", "off", ValueKind::Bool, Internal, [], "Preset Options", "Shows whether data checksums are turned on for this cluster.", "";
     "DateStyle", "ISO, MDY", ValueKind::Text, User, [Reported], "Client Connection Defaults / Locale and Formatting", "Sets the display format for date and time values.", "Also controls interpretation of ambiguous date inputs.";
     "deadlock_timeout", "1000", ValueKind::Int { min: 1, max: INT_MAX, unit: "ms" }, Superuser, [], "Lock Management", "Sets the time to wait on a lock before checking for deadlock.", "";
+    "debug_assertions", "off", ValueKind::Bool, Internal, [], "Preset Options", "Shows whether the running server has assertion checks enabled.", "";
     "debug_pretty_print", "on", ValueKind::Bool, User, [], "Reporting and Logging / What to Log", "Indents parse and plan tree displays.", "";
     "debug_print_parse", "off", ValueKind::Bool, User, [], "Reporting and Logging / What to Log", "Logs each query's parse tree.", "";
     "debug_print_plan", "off", ValueKind::Bool, User, [], "Reporting and Logging / What to Log", "Logs each query's execution plan.", "";

@@ -42,7 +42,9 @@ const CHANGING: &[&str] = &[
     "statement_timestamp",
     "transaction_timestamp",
     "timeofday",
-    "random",
+    "random()",
+    "gen_random_bytes",
+    "gen_random_uuid",
     "age(",
     "uuid_generate_v1",
     "uuid_generate_v4",
@@ -54,7 +56,9 @@ const CHANGING: &[&str] = &[
 /// Whether the answer to a text may be another tomorrow.
 pub fn may_change(sent: &str) -> bool {
     let sent = sent.to_lowercase();
-    CHANGING.iter().any(|word| sent.contains(word))
+    // A word that goes on to the left is another.
+    let is_word = |at: usize| !sent[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    CHANGING.iter().any(|word| sent.match_indices(word).any(|(at, _)| word.starts_with('_') || is_word(at)))
 }
 
 /// An answer as lines.
@@ -114,7 +118,11 @@ fn head(column: &Column) -> String {
 fn put_rows(lines: &mut Vec<String>, rows: Vec<String>) {
     let more = rows.len().saturating_sub(ROWS_SHOWN);
     let mut hasher = FxHasher::default();
-    rows.iter().skip(ROWS_SHOWN).for_each(|row| hasher.write(row.as_bytes()));
+    for row in rows.iter().skip(ROWS_SHOWN) {
+        hasher.write(row.as_bytes());
+        // No text has this byte: where a row ends matters.
+        hasher.write_u8(0xff);
+    }
     lines.extend(rows.into_iter().take(ROWS_SHOWN));
     if more > 0 {
         lines.push(format!("and {more} more rows: {:016x}", hasher.finish()));
@@ -140,6 +148,16 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_chance_has_a_part_in_is_told_by_whole_words() {
+        for sent in ["SELECT Random()", "SELECT x, age(y)", "SELECT pg_backend_pid()", "SELECT 'now'::timestamp"] {
+            assert!(may_change(sent), "{sent}");
+        }
+        for sent in ["SHOW random_page_cost", "SELECT pg_message(1)", "SELECT 1"] {
+            assert!(!may_change(sent), "{sent}");
+        }
+    }
 
     #[test]
     fn values_are_told_apart() {
