@@ -105,7 +105,7 @@ id! {
 }
 id! {
     /// A log writer's term of office (rule R14).
-    Epoch(u64)
+    WriterEpoch(u64)
 }
 
 impl Oid {

@@ -15,7 +15,7 @@ pub mod watch;
 pub mod work;
 
 pub use error::{Error, Fields, Notice, Result, Severity};
-pub use ids::{CommandId, Ending, Epoch, LayoutId, Lsn, Oid, RowId, ShardId, Timestamp, TxnId, Unseen};
+pub use ids::{CommandId, Ending, LayoutId, Lsn, Oid, RowId, ShardId, Timestamp, TxnId, Unseen, WriterEpoch};
 pub use sqlstate::SqlState;
 
 /// An `assert!` that stays on in release builds and names the broken invariant.

@@ -15,7 +15,7 @@ use crate::shard::Shard;
 /// What is not so.
 pub fn check(shard: &Shard) -> Result<(), String> {
     let mut tables: Vec<_> = shard.0.tables.read().values().cloned().collect();
-    tables.sort_by_key(|store| (store.id.table, store.id.generation));
+    tables.sort_by_key(|store| (store.id.table, store.id.storage));
     for store in tables {
         let definition = store.upkeep.current();
         for index in definition.indexes.iter() {

@@ -6,13 +6,13 @@
 
 use base::{LayoutId, Oid, RowId, work};
 
-/// Which rows: a table and the generation of its storage (TRUNCATE starts a new one).
+/// Which rows: a table and the number of its storage (TRUNCATE starts a new one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StorageId {
     /// The table.
     pub table: Oid,
-    /// The generation.
-    pub generation: u32,
+    /// Its number.
+    pub storage: u32,
 }
 
 /// One decoded operation.
@@ -104,7 +104,7 @@ fn put_row(out: &mut Vec<u8>, kind: u8, storage: StorageId, row: RowId) {
     out.reserve(48);
     out.push(kind);
     put(out, storage.table.0 as u64);
-    put(out, storage.generation as u64);
+    put(out, storage.storage as u64);
     put(out, row.0);
 }
 
@@ -288,8 +288,8 @@ impl<'a> Ops<'a> {
 
     fn row(&mut self) -> Result<(StorageId, RowId), Malformed> {
         let table = Oid(self.small()?);
-        let generation = self.small()?;
-        Ok((StorageId { table, generation }, RowId(self.number()?)))
+        let storage = self.small()?;
+        Ok((StorageId { table, storage }, RowId(self.number()?)))
     }
 
     fn op(&mut self, kind: u8) -> Result<Op<'a>, Malformed> {
@@ -371,7 +371,7 @@ impl Delta<'_> {
 mod tests {
     use super::*;
 
-    const S: StorageId = StorageId { table: Oid(16384), generation: 1 };
+    const S: StorageId = StorageId { table: Oid(16384), storage: 1 };
 
     fn roundtrip(old: &[u8], new: &[u8]) -> usize {
         let mut log = Vec::new();

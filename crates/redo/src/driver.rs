@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use base::{Epoch, Lsn};
+use base::{Lsn, WriterEpoch};
 
 /// Records to append as one unit.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ pub struct Limits {
 #[derive(Debug)]
 pub enum DriverError {
     /// Another writer has taken over.
-    Fenced(Epoch),
+    Fenced(WriterEpoch),
     /// No space. Heals when there is some.
     Full,
     /// The batch is larger than the limit.
@@ -93,7 +93,7 @@ pub trait ReplicatedLog: Send {
     ///
     /// # Errors
     /// All. REQUIRES that fewer than `window` batches are on their way.
-    fn submit(&mut self, epoch: Epoch, durable: Lsn, batch: Batch<'_>) -> Result<(), DriverError>;
+    fn submit(&mut self, epoch: WriterEpoch, durable: Lsn, batch: Batch<'_>) -> Result<(), DriverError>;
 
     /// Whether all that was submitted is durable; `false`: not yet, look again. A driver with nothing else to offer waits for it.
     ///
@@ -123,5 +123,5 @@ pub trait ReplicatedLog: Send {
     fn trim(&mut self, upto: Lsn) -> Result<(), DriverError>;
 
     /// From now on only writers of `epoch` or later may append.
-    fn fence(&mut self, epoch: Epoch) -> Result<(), DriverError>;
+    fn fence(&mut self, epoch: WriterEpoch) -> Result<(), DriverError>;
 }

@@ -20,7 +20,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use base::{Epoch, Lsn};
+use base::{Lsn, WriterEpoch};
 use env::{Aligned, Disk, DiskFile, Spawn};
 
 use crate::database;
@@ -101,7 +101,7 @@ pub struct FileLog {
     space: Arc<Space>,
     segments: Vec<Segment>,
     generation: u64,
-    epoch: Epoch,
+    epoch: WriterEpoch,
     buffer: Vec<u8>,
     /// Where what was submitted ends.
     submitted: Lsn,
@@ -211,7 +211,7 @@ impl FileLog {
             space: Arc::new(space),
             segments: Vec::new(),
             generation: 1,
-            epoch: Epoch(0),
+            epoch: WriterEpoch(0),
             buffer: Vec::new(),
             submitted: Lsn(0),
             end_file: None,
@@ -646,7 +646,7 @@ impl ReplicatedLog for FileLog {
         Ok(mark)
     }
 
-    fn submit(&mut self, epoch: Epoch, durable: Lsn, batch: Batch<'_>) -> Result<(), DriverError> {
+    fn submit(&mut self, epoch: WriterEpoch, durable: Lsn, batch: Batch<'_>) -> Result<(), DriverError> {
         if epoch < self.epoch {
             return Err(DriverError::Fenced(self.epoch));
         }
@@ -713,7 +713,7 @@ impl ReplicatedLog for FileLog {
         if removed { self.disk.sync_directory().map_err(failed) } else { Ok(()) }
     }
 
-    fn fence(&mut self, epoch: Epoch) -> Result<(), DriverError> {
+    fn fence(&mut self, epoch: WriterEpoch) -> Result<(), DriverError> {
         self.epoch = self.epoch.max(epoch);
         Ok(())
     }

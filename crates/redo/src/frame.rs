@@ -1,6 +1,6 @@
 //! Batches as they lie in a segment, and the segment's own header. Byte tables: docs/formats/log.md.
 
-use base::{Epoch, Lsn};
+use base::{Lsn, WriterEpoch};
 
 const SEGMENT_MAGIC: &[u8; 8] = b"NYALALOG";
 const FRAME_MAGIC: u32 = 0x4c41_594e;
@@ -77,7 +77,7 @@ pub(crate) struct FrameHeader {
     pub len: u32,
     pub start: Lsn,
     pub generation: u64,
-    pub epoch: Epoch,
+    pub epoch: WriterEpoch,
     /// The durable position when the frame was written (rule R5).
     pub durable: Lsn,
 }
@@ -131,7 +131,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(FrameHeader, &[u8])> {
         len,
         start: Lsn(u64_at(header, 16)),
         generation: u64_at(header, 24),
-        epoch: Epoch(u64_at(header, 32)),
+        epoch: WriterEpoch(u64_at(header, 32)),
         durable: Lsn(u64_at(header, 40)),
     };
     Some((decoded, &frame[FRAME_HEADER..]))
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn header(len: u32) -> FrameHeader {
-        FrameHeader { len, start: Lsn(10), generation: 3, epoch: Epoch(1), durable: Lsn(7) }
+        FrameHeader { len, start: Lsn(10), generation: 3, epoch: WriterEpoch(1), durable: Lsn(7) }
     }
 
     #[test]

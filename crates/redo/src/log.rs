@@ -13,7 +13,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use base::{Epoch, Lsn, Timestamp, TxnId};
+use base::{Lsn, Timestamp, TxnId, WriterEpoch};
 use env::{Clock, Joined, Task, Turn, World};
 use rustc_hash::FxHashMap;
 
@@ -517,7 +517,7 @@ impl Flusher {
         self.end = self.start;
         for batch in &self.group {
             let durable = self.inner.durable.current();
-            self.driver.submit(Epoch(1), durable, Batch { start: self.end, bytes: &batch.bytes })?;
+            self.driver.submit(WriterEpoch(1), durable, Batch { start: self.end, bytes: &batch.bytes })?;
             self.end = Lsn(self.end.0 + batch.bytes.len() as u64);
         }
         Ok(())

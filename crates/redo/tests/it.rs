@@ -465,7 +465,7 @@ fn frames_behind_a_cut_stay_lost() {
     use redo::{Batch, ReplicatedLog};
     let disk = SimDisk::new();
     let submit = |driver: &mut FileLog, at: u64, byte: u8| {
-        driver.submit(base::Epoch(1), Lsn(0), Batch { start: Lsn(at * 100), bytes: &[byte; 100] }).unwrap();
+        driver.submit(base::WriterEpoch(1), Lsn(0), Batch { start: Lsn(at * 100), bytes: &[byte; 100] }).unwrap();
     };
     let (mut first, _) = driver(&disk);
     submit(&mut first, 0, 1);

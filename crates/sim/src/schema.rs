@@ -164,7 +164,7 @@ pub struct Shape {
     pub by_id: Oid,
     /// The index over the group, if there is one.
     pub by_grp: Option<Oid>,
-    /// The generation of its rows.
+    /// The number of its storage.
     pub storage: u32,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Aggregate {
 
 /// Where the rows come from.
 enum Input {
-    /// Any operator; they lie in the frame.
+    /// Any operator; they lie in the registers.
     Any(Box<dyn Operator>),
     /// A scan whose rows stay where they are ([`AggregateNode::stored`]).
     Stored(Box<Scan>),
@@ -78,9 +78,9 @@ impl AggregateState {
     }
 
     /// A state of an ordered-set aggregate learns its direct arguments from the first row of its group.
-    fn begin(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    fn begin(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<()> {
         if call.aggregate.ordered_set {
-            let values = call.direct.iter().map(|code| code.eval(cx, frame)).collect::<Result<Vec<_>>>()?;
+            let values = call.direct.iter().map(|code| code.eval(cx, registers)).collect::<Result<Vec<_>>>()?;
             let by =
                 |&(_, ty, descending, nulls_first): &(_, Oid, bool, bool)| SortedBy { ty, descending, nulls_first };
             let order: Vec<SortedBy> = call.order.iter().map(by).collect();
@@ -89,14 +89,14 @@ impl AggregateState {
         Ok(())
     }
 
-    fn add(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    fn add(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<()> {
         if let Some(filter) = &call.filter
-            && filter.truth(cx, frame)? != Some(true)
+            && filter.truth(cx, registers)? != Some(true)
         {
             return Ok(());
         }
         if let ([arg], true) = (call.args.as_slice(), call.order.is_empty()) {
-            let value = arg.value(cx, frame)?;
+            let value = arg.value(cx, registers)?;
             if call.aggregate.strict && value.is_null() {
                 return Ok(());
             }
@@ -104,7 +104,7 @@ impl AggregateState {
         }
         let mut args: SmallVec<[Datum; 2]> = SmallVec::new();
         for arg in &call.args {
-            args.push(arg.eval(cx, frame)?);
+            args.push(arg.eval(cx, registers)?);
         }
         if call.aggregate.strict && args.iter().any(Datum::is_null) {
             return Ok(());
@@ -117,7 +117,7 @@ impl AggregateState {
         }
         let mut row: Vec<Datum> = Vec::with_capacity(call.order.len() + args.len());
         for (code, ..) in &call.order {
-            row.push(code.eval(cx, frame)?);
+            row.push(code.eval(cx, registers)?);
         }
         row.extend(args);
         // The row, and its place when it is sorted.
@@ -245,10 +245,10 @@ impl Groups {
         self.count = 0;
     }
 
-    fn add(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+    fn add(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<()> {
         self.key.clear();
         for (code, ..) in &node.keys {
-            self.key.push(code.eval(cx, frame)?);
+            self.key.push(code.eval(cx, registers)?);
         }
         if !node.sets.is_empty() {
             let key = std::mem::take(&mut self.key);
@@ -256,21 +256,21 @@ impl Groups {
                 // A row is in up to thousands of groups.
                 work::step(GROUP_UNITS)?;
                 self.key = in_set(node, set, &key);
-                let group = self.group(node, cx, frame)?;
-                self.add_to(group, node, cx, frame)?;
+                let group = self.group(node, cx, registers)?;
+                self.add_to(group, node, cx, registers)?;
             }
             self.key = key;
             return Ok(());
         }
         let group = if node.keys.is_empty() {
             if self.count == 0 {
-                self.new_group(node, cx, frame)?;
+                self.new_group(node, cx, registers)?;
             }
             0
         } else {
-            self.group(node, cx, frame)?
+            self.group(node, cx, registers)?
         };
-        self.add_to(group, node, cx, frame)
+        self.add_to(group, node, cx, registers)
     }
 
     /// Takes a row where it lies.
@@ -308,37 +308,37 @@ impl Groups {
     }
 
     /// The group of the key.
-    fn group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<usize> {
+    fn group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<usize> {
         let (number, new) = self.keys.insert(&self.key);
         if new {
             cx.run.charge(self.keys.entry_bytes())?;
-            self.new_group(node, cx, frame)?;
+            self.new_group(node, cx, registers)?;
         }
         Ok(number)
     }
 
-    fn add_to(&mut self, group: usize, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    fn add_to(&mut self, group: usize, node: &AggregateNode, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<()> {
         for (state, call) in self.states.row_mut(group).iter_mut().zip(&node.calls) {
-            state.add(call, cx, frame)?;
+            state.add(call, cx, registers)?;
         }
         Ok(())
     }
 
-    fn new_group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
-        let bytes = self.carried.push(frame, &node.carried);
+    fn new_group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<()> {
+        let bytes = self.carried.push(registers, &node.carried);
         self.add_states(node, bytes, cx)?;
         let any_direct = node.calls.iter().any(|call| !call.direct.is_empty());
         let first = self.key.len().saturating_sub(node.keys.len());
-        let mut swap_keys = |frame: &mut [Datum]| {
+        let mut swap_keys = |registers: &mut [Datum]| {
             for ((_, slot, _), value) in node.keys.iter().zip(&mut self.key[first..]).filter(|_| any_direct) {
-                std::mem::swap(&mut frame[*slot as usize], value);
+                std::mem::swap(&mut registers[*slot as usize], value);
             }
         };
-        // Direct arguments are about the group: its keys stand in the frame while they are evaluated.
-        swap_keys(frame);
+        // Direct arguments are about the group: its keys stand in the registers while they are evaluated.
+        swap_keys(registers);
         let mut states = self.states.row_mut(self.count - 1).iter_mut().zip(&node.calls);
-        let begun = states.try_for_each(|(state, call)| state.begin(call, cx, frame));
-        swap_keys(frame);
+        let begun = states.try_for_each(|(state, call)| state.begin(call, cx, registers));
+        swap_keys(registers);
         begun
     }
 }
@@ -351,14 +351,14 @@ fn in_set(node: &AggregateNode, set: usize, key: &[Datum]) -> Vec<Datum> {
 
 impl Groups {
     /// An empty grouping set has one group, even of no rows.
-    fn add_empty_sets(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+    fn add_empty_sets(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<()> {
         for set in (0..node.sets.len()).filter(|set| node.sets[*set].is_empty()) {
             self.key = in_set(node, set, &vec![Datum::Null; node.keys.len()]);
             if self.keys.find(&self.key).is_none() {
                 for &slot in &node.carried {
-                    frame[slot as usize] = Datum::Null;
+                    registers[slot as usize] = Datum::Null;
                 }
-                self.group(node, cx, frame)?;
+                self.group(node, cx, registers)?;
             }
         }
         Ok(())
@@ -366,12 +366,12 @@ impl Groups {
 }
 
 impl Operator for Aggregate {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let node = Arc::clone(&self.node);
         while !self.complete {
             let next = match &mut self.input {
-                Input::Any(input) => input.next(cx, frame)?,
-                Input::Stored(scan) => scan.next(cx, frame)?,
+                Input::Any(input) => input.next(cx, registers)?,
+                Input::Stored(scan) => scan.next(cx, registers)?,
             };
             match next {
                 Next::Row => match (&self.input, &node.stored) {
@@ -379,17 +379,17 @@ impl Operator for Aggregate {
                         let row = scan.row().ok_or_else(|| Error::internal("a row of an unknown layout"))?;
                         self.groups.add_stored(&node, columns, row, cx)?;
                     }
-                    _ => self.groups.add(&node, cx, frame)?,
+                    _ => self.groups.add(&node, cx, registers)?,
                 },
                 Next::Done => {
                     if !node.sets.is_empty() {
-                        self.groups.add_empty_sets(&node, cx, frame)?;
+                        self.groups.add_empty_sets(&node, cx, registers)?;
                     } else if node.keys.is_empty() && self.groups.count == 0 {
                         // No row at all: one group whose columns are NULL.
                         for &slot in &node.carried {
-                            frame[slot as usize] = Datum::Null;
+                            registers[slot as usize] = Datum::Null;
                         }
-                        self.groups.new_group(&node, cx, frame)?;
+                        self.groups.new_group(&node, cx, registers)?;
                     }
                     self.complete = true;
                 }
@@ -405,29 +405,29 @@ impl Operator for Aggregate {
         }
         let group = self.at;
         self.at += 1;
-        groups.carried.restore(group, frame, &node.carried);
+        groups.carried.restore(group, registers, &node.carried);
         if !node.sets.is_empty() {
             let [Datum::Int4(set), key @ ..] = groups.keys.key(group) else { return Ok(Next::Done) };
             for ((_, slot, _), value) in node.keys.iter().zip(key) {
-                frame[*slot as usize] = value.clone();
+                registers[*slot as usize] = value.clone();
             }
             let set = &node.sets[*set as usize];
             for (slot, keys) in &node.groupings {
                 let bits = keys.iter().fold(0, |bits, key| bits << 1 | i32::from(!set.contains(key)));
-                frame[*slot as usize] = Datum::Int4(bits);
+                registers[*slot as usize] = Datum::Int4(bits);
             }
         } else if !node.keys.is_empty() {
             for (slot, _) in &node.groupings {
-                frame[*slot as usize] = Datum::Int4(0);
+                registers[*slot as usize] = Datum::Int4(0);
             }
             for ((_, slot, _), value) in node.keys.iter().zip(groups.keys.key(group)) {
-                frame[*slot as usize] = value.clone();
+                registers[*slot as usize] = value.clone();
             }
         }
         let states = groups.states.row_mut(group);
         for AggregateResult { call, average, slot } in &node.results {
             let state = &mut states[*call];
-            frame[*slot as usize] =
+            registers[*slot as usize] =
                 if *average { state.accumulator.average()? } else { state.finish(&node.calls[*call], cx)? };
         }
         Ok(Next::Row)

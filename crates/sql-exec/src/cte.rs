@@ -183,14 +183,14 @@ impl CteScan {
 }
 
 impl Operator for CteScan {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         if let Some(wait) = cx.run.tick(1)? {
             return Ok(Next::Wait(wait));
         }
         loop {
             if let Some(row) = cx.run.shared.cells[self.node.cell].rows.row(self.at) {
                 for &(column, slot) in &self.node.columns {
-                    frame[slot as usize] = row[column].clone();
+                    registers[slot as usize] = row[column].clone();
                 }
                 self.at += 1;
                 return Ok(Next::Row);
@@ -220,14 +220,14 @@ impl WorkTableScan {
 }
 
 impl Operator for WorkTableScan {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         if let Some(wait) = cx.run.tick(1)? {
             return Ok(Next::Wait(wait));
         }
         let Some(row) = cx.run.shared.work[self.node.table].current.row(self.at) else { return Ok(Next::Done) };
         self.at += 1;
         for &(column, slot) in &self.node.columns {
-            frame[slot as usize] = row[column].clone();
+            registers[slot as usize] = row[column].clone();
         }
         Ok(Next::Row)
     }
@@ -268,11 +268,11 @@ impl Recursion {
         }
     }
 
-    fn machines(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    fn machines(&mut self, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<()> {
         let node = &self.node;
         for (subplan, machine) in [(&node.first, &mut self.first), (&node.next, &mut self.next)] {
-            let mut made = Machine::inside(subplan, frame);
-            made.take_args(subplan, cx, frame)?;
+            let mut made = Machine::inside(subplan, registers);
+            made.take_args(subplan, cx, registers)?;
             *machine = Some(made);
         }
         cx.run.shared.work[self.node.table] = WorkRows::default();
@@ -293,9 +293,9 @@ impl Recursion {
 }
 
 impl Operator for Recursion {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         if self.phase == Phase::Start {
-            self.machines(cx, frame)?;
+            self.machines(cx, registers)?;
         }
         loop {
             if let Some(wait) = cx.run.tick(1)? {
@@ -327,7 +327,7 @@ impl Operator for Recursion {
             }
             cx.run.shared.work[self.node.table].next.push(self.row.iter().cloned());
             for (&slot, value) in self.node.slots.iter().zip(self.row.drain(..)) {
-                frame[slot as usize] = value;
+                registers[slot as usize] = value;
             }
             return Ok(Next::Row);
         }

@@ -22,7 +22,7 @@ impl Current {
 }
 
 impl Operator for Current {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [types::Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [types::Datum]) -> Result<Next> {
         if std::mem::replace(&mut self.done, true) {
             return Ok(Next::Done);
         }
@@ -34,7 +34,7 @@ impl Operator for Current {
         if !cx.run.txn.fetch(&table, row, &mut self.batch)? {
             return Ok(Next::Done);
         }
-        self.node.reader.read(self.batch.row(0), frame);
+        self.node.reader.read(self.batch.row(0), registers);
         Ok(Next::Row)
     }
 

@@ -25,14 +25,14 @@ impl Distinct {
 }
 
 impl Operator for Distinct {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         loop {
-            let next = self.input.next(cx, frame)?;
+            let next = self.input.next(cx, registers)?;
             if !matches!(next, Next::Row) {
                 return Ok(next);
             }
             self.key.clear();
-            self.key.extend(self.node.keys.iter().map(|(slot, _)| frame[*slot as usize].clone()));
+            self.key.extend(self.node.keys.iter().map(|(slot, _)| registers[*slot as usize].clone()));
             if self.seen.insert(&self.key).1 {
                 cx.run.charge(self.seen.entry_bytes())?;
                 return Ok(Next::Row);

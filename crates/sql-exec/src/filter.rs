@@ -22,10 +22,10 @@ impl Filter {
 }
 
 impl Operator for Filter {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         loop {
-            match self.input.next(cx, frame)? {
-                Next::Row if all_true(&self.node.conditions, cx, frame)? => return Ok(Next::Row),
+            match self.input.next(cx, registers)? {
+                Next::Row if all_true(&self.node.conditions, cx, registers)? => return Ok(Next::Row),
                 Next::Row => {
                     if let Some(wait) = cx.run.tick(1)? {
                         return Ok(Next::Wait(wait));

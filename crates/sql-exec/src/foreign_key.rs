@@ -53,8 +53,8 @@ struct Following {
     checks: bool,
 }
 
-fn values(target: &Target, columns: &[usize], frame: &[Datum]) -> Vec<Datum> {
-    columns.iter().map(|c| frame[target.slots[*c] as usize].clone()).collect()
+fn values(target: &Target, columns: &[usize], registers: &[Datum]) -> Vec<Datum> {
+    columns.iter().map(|c| registers[target.slots[*c] as usize].clone()).collect()
 }
 
 fn same(a: &[Datum], b: &[Datum]) -> bool {
@@ -99,13 +99,13 @@ impl Constraints {
     }
 
     /// Notes the keys of a row before it changes.
-    pub(crate) fn note_old(&mut self, target: &Target, frame: &[Datum]) {
+    pub(crate) fn note_old(&mut self, target: &Target, registers: &[Datum]) {
         if !self.watches {
             return;
         }
         self.old.clear();
-        self.old.extend(target.references.iter().map(|k| values(target, &k.columns, frame)));
-        self.old.extend(target.referenced.iter().map(|k| values(target, &k.columns, frame)));
+        self.old.extend(target.references.iter().map(|k| values(target, &k.columns, registers)));
+        self.old.extend(target.referenced.iter().map(|k| values(target, &k.columns, registers)));
     }
 
     fn find(&mut self, target: &Target, key: usize, values: Vec<Datum>, row: RowId) {
@@ -117,26 +117,26 @@ impl Constraints {
     }
 
     /// Notes a new row.
-    pub(crate) fn note_inserted(&mut self, target: &Target, row: RowId, frame: &[Datum]) {
+    pub(crate) fn note_inserted(&mut self, target: &Target, row: RowId, registers: &[Datum]) {
         for (i, key) in target.references.iter().enumerate() {
-            self.find(target, i, values(target, &key.columns, frame), row);
+            self.find(target, i, values(target, &key.columns, registers), row);
         }
     }
 
     /// Notes a row after it has changed.
-    pub(crate) fn note_updated(&mut self, target: &Target, row: RowId, frame: &[Datum]) {
+    pub(crate) fn note_updated(&mut self, target: &Target, row: RowId, registers: &[Datum]) {
         if !self.watches {
             return;
         }
         let mut old = std::mem::take(&mut self.old).into_iter();
         for (i, key) in target.references.iter().enumerate() {
-            let new = values(target, &key.columns, frame);
+            let new = values(target, &key.columns, registers);
             if old.next().is_none_or(|old| !same(&old, &new)) {
                 self.find(target, i, new, row);
             }
         }
         for (i, key) in target.referenced.iter().enumerate() {
-            let new = values(target, &key.columns, frame);
+            let new = values(target, &key.columns, registers);
             // Rows that point to it follow it to the last digit.
             if let Some(old) = old.next()
                 && !old.iter().zip(&new).all(|(old, new)| old.is_identical(new))

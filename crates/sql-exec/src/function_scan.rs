@@ -24,9 +24,9 @@ impl FunctionScan {
         FunctionScan { node: Arc::clone(node), rows: Vec::new(), row: Vec::new(), number: 0 }
     }
 
-    fn start(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    fn start(&mut self, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<()> {
         for (function, args) in &self.node.calls {
-            let args = args.iter().map(|a| a.eval(cx, frame)).collect::<Result<Vec<_>>>()?;
+            let args = args.iter().map(|a| a.eval(cx, registers)).collect::<Result<Vec<_>>>()?;
             let nothing = function.strict && args.iter().any(Datum::is_null);
             self.rows.push(if nothing { None } else { Some((function.eval)(cx.run.eval, &args)?) });
         }
@@ -53,22 +53,22 @@ impl FunctionScan {
 }
 
 impl Operator for FunctionScan {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         if let Some(wait) = cx.run.tick(1)? {
             return Ok(Next::Wait(wait));
         }
         if self.rows.is_empty() {
-            self.start(cx, frame)?;
+            self.start(cx, registers)?;
         }
         if !self.read()? {
             return Ok(Next::Done);
         }
         for &(column, slot) in &self.node.columns {
-            frame[slot as usize] = self.row.get_mut(column).map(std::mem::take).unwrap_or_default();
+            registers[slot as usize] = self.row.get_mut(column).map(std::mem::take).unwrap_or_default();
         }
         self.number += 1;
         if let Some(slot) = self.node.ordinality {
-            frame[slot as usize] = Datum::Int8(self.number);
+            registers[slot as usize] = Datum::Int8(self.number);
         }
         Ok(Next::Row)
     }
@@ -95,7 +95,7 @@ impl SystemScan {
     }
 
     /// Makes the rows that are asked for, unless they are there.
-    fn start(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    fn start(&mut self, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<()> {
         let relation = self.node.relation;
         let Some((key, value)) = &self.node.key else {
             if self.rows.is_none() {
@@ -104,7 +104,7 @@ impl SystemScan {
             return Ok(());
         };
         if std::mem::take(&mut self.is_old) {
-            let value = value.eval(cx, frame)?;
+            let value = value.eval(cx, registers)?;
             if self.rows.is_none() || value != self.value {
                 drop_rows(&mut self.rows);
                 self.rows = Some(key.read(relation, &value, cx.run.eval)?);
@@ -129,17 +129,17 @@ impl Drop for SystemScan {
 }
 
 impl Operator for SystemScan {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         if let Some(wait) = cx.run.tick(1)? {
             return Ok(Next::Wait(wait));
         }
-        self.start(cx, frame)?;
+        self.start(cx, registers)?;
         let Some(row) = self.rows.as_ref().and_then(|rows| rows.get(self.at)) else { return Ok(Next::Done) };
         self.at += 1;
         for &(column, slot) in &self.node.columns {
             // The column after the last is `tableoid`.
             let value = row.get(column).cloned();
-            frame[slot as usize] = value.unwrap_or(Datum::Oid(self.node.relation.oid.0));
+            registers[slot as usize] = value.unwrap_or(Datum::Oid(self.node.relation.oid.0));
         }
         Ok(Next::Row)
     }

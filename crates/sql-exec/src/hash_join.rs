@@ -32,7 +32,7 @@ enum HashJoinState {
     Building,
     /// The next probe row is wanted.
     Probing,
-    /// A probe row is in the frame; this build row is to be tried next.
+    /// A probe row is in the registers; this build row is to be tried next.
     Matching {
         row: u32,
         matched: bool,
@@ -63,10 +63,10 @@ impl HashJoin {
     }
 
     /// Evaluates the keys; `false` if one is NULL, which equals nothing.
-    fn read_key(&mut self, codes: &[Code], cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<bool> {
+    fn read_key(&mut self, codes: &[Code], cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<bool> {
         self.key.clear();
         for code in codes {
-            let value = code.eval(cx, frame)?;
+            let value = code.eval(cx, registers)?;
             if value.is_null() {
                 return Ok(false);
             }
@@ -75,14 +75,14 @@ impl HashJoin {
         Ok(true)
     }
 
-    fn add(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    fn add(&mut self, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<()> {
         let node = Arc::clone(&self.node);
-        let has_key = self.read_key(&node.build_keys, cx, frame)?;
+        let has_key = self.read_key(&node.build_keys, cx, registers)?;
         let keeps = keeps_build(node.join);
         if !has_key && !keeps {
             return Ok(());
         }
-        let bytes = self.rows.push(frame, &node.build_slots);
+        let bytes = self.rows.push(registers, &node.build_slots);
         cx.run.charge(bytes + 8)?;
         let row = self.next_row.len() as u32;
         self.next_row.push(END);
@@ -104,18 +104,18 @@ impl HashJoin {
 }
 
 impl Operator for HashJoin {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let node = Arc::clone(&self.node);
         loop {
             match self.state {
-                HashJoinState::Building => match self.build.next(cx, frame)? {
-                    Next::Row => self.add(cx, frame)?,
+                HashJoinState::Building => match self.build.next(cx, registers)? {
+                    Next::Row => self.add(cx, registers)?,
                     Next::Done => self.state = HashJoinState::Probing,
                     wait => return Ok(wait),
                 },
-                HashJoinState::Probing => match self.probe.next(cx, frame)? {
+                HashJoinState::Probing => match self.probe.next(cx, registers)? {
                     Next::Row => {
-                        let found = match self.read_key(&node.probe_keys, cx, frame)? {
+                        let found = match self.read_key(&node.probe_keys, cx, registers)? {
                             true => self.keys.find(&self.key),
                             false => None,
                         };
@@ -130,7 +130,7 @@ impl Operator for HashJoin {
                     match node.join {
                         JoinType::Left | JoinType::Full if !matched => {
                             for &slot in &node.build_slots {
-                                frame[slot as usize] = Datum::Null;
+                                registers[slot as usize] = Datum::Null;
                             }
                             return Ok(Next::Row);
                         }
@@ -142,8 +142,8 @@ impl Operator for HashJoin {
                     }
                 }
                 HashJoinState::Matching { row, matched } => {
-                    self.rows.restore(row as usize, frame, &node.build_slots);
-                    let fits = all_true(&node.conditions, cx, frame)?;
+                    self.rows.restore(row as usize, registers, &node.build_slots);
+                    let fits = all_true(&node.conditions, cx, registers)?;
                     self.state = HashJoinState::Matching { row: self.next_row[row as usize], matched: matched || fits };
                     if fits && matches!(node.join, JoinType::Semi | JoinType::Anti) {
                         // One partner says it all.
@@ -167,9 +167,9 @@ impl Operator for HashJoin {
                     self.state = HashJoinState::Rest(row + 1);
                     if !self.matched_rows[row] {
                         for &slot in &node.probe_slots {
-                            frame[slot as usize] = Datum::Null;
+                            registers[slot as usize] = Datum::Null;
                         }
-                        self.rows.restore(row, frame, &node.build_slots);
+                        self.rows.restore(row, registers, &node.build_slots);
                         return Ok(Next::Row);
                     }
                     if let Some(wait) = cx.run.tick(1)? {

@@ -4,8 +4,8 @@
 //! their re-checks (rule R7), constraints, foreign keys and cascades.
 //! Not responsible for: choosing the plan; the transaction block around it.
 //! Invariants:
-//! - An operator that answers [`Next::Wait`] is called again with the frame as it left it and goes on where it was (rule R9).
-//! - An operator writes only its own slots, so a row of an outer operator stays in the frame while inner ones run.
+//! - An operator that answers [`Next::Wait`] is called again with the registers as it left them and goes on where it was (rule R9).
+//! - An operator writes only its own slots, so a row of an outer operator stays in the registers while inner ones run.
 //! - An operator with much to do passes [`Run::tick`] at least every few hundred rows: cancel, timeout and the turn of others.
 //!
 //! Start at [`Execution::run`] and [`operator`].
@@ -103,15 +103,15 @@ pub struct OutputRow<'a>(RowSource<'a>);
 #[derive(Clone, Copy)]
 enum RowSource<'a> {
     Values(&'a [Datum]),
-    /// In an execution's frame, and which values of it are the row.
-    Frame(&'a [Datum], &'a [u32]),
+    /// In an execution's registers, and which values of it are the row.
+    Registers(&'a [Datum], &'a [u32]),
     /// In its tuple, and which of the columns that its scan reads are the row.
     Stored(StoredRow<'a>, &'a [u32]),
 }
 
 impl<'a> OutputRow<'a> {
-    pub(crate) fn at(frame: &'a [Datum], slots: &'a [u32]) -> OutputRow<'a> {
-        OutputRow(RowSource::Frame(frame, slots))
+    pub(crate) fn at(registers: &'a [Datum], slots: &'a [u32]) -> OutputRow<'a> {
+        OutputRow(RowSource::Registers(registers, slots))
     }
 
     pub(crate) fn stored(row: StoredRow<'a>, columns: &'a [u32]) -> OutputRow<'a> {
@@ -127,7 +127,7 @@ impl<'a> OutputRow<'a> {
     pub fn len(&self) -> usize {
         match self.0 {
             RowSource::Values(values) => values.len(),
-            RowSource::Frame(_, slots) => slots.len(),
+            RowSource::Registers(_, slots) => slots.len(),
             RowSource::Stored(_, columns) => columns.len(),
         }
     }
@@ -142,7 +142,7 @@ impl<'a> OutputRow<'a> {
     pub fn get(&self, i: usize) -> DatumRef<'a> {
         match self.0 {
             RowSource::Values(values) => values[i].as_ref(),
-            RowSource::Frame(frame, slots) => frame[slots[i] as usize].as_ref(),
+            RowSource::Registers(registers, slots) => registers[slots[i] as usize].as_ref(),
             RowSource::Stored(row, columns) => row.get(columns[i] as usize),
         }
     }
@@ -160,7 +160,7 @@ impl<'a> OutputRow<'a> {
     pub fn get_owned(&self, i: usize) -> Datum {
         match self.0 {
             RowSource::Values(values) => values[i].clone(),
-            RowSource::Frame(frame, slots) => frame[slots[i] as usize].clone(),
+            RowSource::Registers(registers, slots) => registers[slots[i] as usize].clone(),
             RowSource::Stored(row, columns) => row.get_owned(columns[i] as usize),
         }
     }
@@ -221,10 +221,10 @@ const KEPT_BYTES: usize = 1 << 20;
 const TICK_ROWS: u32 = 512;
 
 impl Run<'_> {
-    /// Puts the next row of parameters into a frame.
+    /// Puts the next row of parameters into registers.
     #[inline]
-    pub(crate) fn next_parameter_row(&mut self, frame: &mut [Datum]) -> bool {
-        self.parameter_rows.take(frame)
+    pub(crate) fn next_parameter_row(&mut self, registers: &mut [Datum]) -> bool {
+        self.parameter_rows.take(registers)
     }
 
     /// Counts work done. Answers what to wait for if it is time for others.
@@ -272,7 +272,7 @@ pub(crate) struct Cx<'a, 'b> {
 /// What an operator answers.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// A row lies in the frame.
+    /// A row lies in the registers.
     Row,
     /// No more rows.
     Done,
@@ -282,10 +282,10 @@ pub(crate) enum Next {
 
 /// A running operator.
 pub(crate) trait Operator: Send {
-    /// Puts the next row into the frame.
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next>;
+    /// Puts the next row into the registers.
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next>;
 
-    /// Begins anew, with whatever the frame has by then. Unless it is to `forget`, what does not depend on the row of an
+    /// Begins anew, with whatever the registers has by then. Unless it is to `forget`, what does not depend on the row of an
     /// operator around it (a hash table, kept rows) stays.
     fn rescan(&mut self, forget: bool);
 }

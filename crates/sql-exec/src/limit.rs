@@ -27,9 +27,9 @@ impl Limit {
 
 impl Limit {
     /// Whether a row is equal in ORDER BY to the last one within the limit.
-    fn is_tie(&self, frame: &[Datum]) -> bool {
+    fn is_tie(&self, registers: &[Datum]) -> bool {
         self.node.ties.iter().zip(&self.last).all(|(key, last)| {
-            let value = &frame[key.slot as usize];
+            let value = &registers[key.slot as usize];
             match (value.is_null(), last.is_null()) {
                 (false, false) => types::compare_as(key.ty, &value.as_ref(), &last.as_ref()).is_eq(),
                 (a, b) => a && b,
@@ -42,8 +42,8 @@ impl Limit {
 ///
 /// # Errors
 /// 2201W for a negative one.
-pub(super) fn limit_of(code: &Code, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<Option<u64>> {
-    match count(code.eval(cx, frame)?) {
+pub(super) fn limit_of(code: &Code, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<Option<u64>> {
+    match count(code.eval(cx, registers)?) {
         None => Ok(None),
         Some(n) => u64::try_from(n)
             .map(Some)
@@ -55,8 +55,8 @@ pub(super) fn limit_of(code: &Code, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Res
 ///
 /// # Errors
 /// 2201X for a negative one.
-pub(super) fn offset_of(code: &Code, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<u64> {
-    u64::try_from(count(code.eval(cx, frame)?).unwrap_or(0))
+pub(super) fn offset_of(code: &Code, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<u64> {
+    u64::try_from(count(code.eval(cx, registers)?).unwrap_or(0))
         .map_err(|_| Error::new(SqlState::INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE, "OFFSET must not be negative"))
 }
 
@@ -70,28 +70,28 @@ fn count(value: Datum) -> Option<i64> {
 }
 
 impl Operator for Limit {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         if self.left.is_none() {
             let skip = match &self.node.offset {
-                Some(code) => offset_of(code, cx, frame)?,
+                Some(code) => offset_of(code, cx, registers)?,
                 None => 0,
             };
             let take = match &self.node.limit {
-                Some(code) => limit_of(code, cx, frame)?.unwrap_or(u64::MAX),
+                Some(code) => limit_of(code, cx, registers)?.unwrap_or(u64::MAX),
                 None => u64::MAX,
             };
             self.left = Some((skip, take));
         }
         let Some((skip, take)) = &mut self.left else { return Ok(Next::Done) };
         while *take > 0 {
-            let next = self.input.next(cx, frame)?;
+            let next = self.input.next(cx, registers)?;
             if !matches!(next, Next::Row) {
                 return Ok(next);
             }
             if *skip == 0 {
                 *take -= 1;
                 if *take == 0 {
-                    self.last = self.node.ties.iter().map(|key| frame[key.slot as usize].clone()).collect();
+                    self.last = self.node.ties.iter().map(|key| registers[key.slot as usize].clone()).collect();
                 }
                 return Ok(Next::Row);
             }
@@ -100,8 +100,8 @@ impl Operator for Limit {
         if self.last.is_empty() {
             return Ok(Next::Done);
         }
-        let next = self.input.next(cx, frame)?;
-        if matches!(next, Next::Row) && !self.is_tie(frame) {
+        let next = self.input.next(cx, registers)?;
+        if matches!(next, Next::Row) && !self.is_tie(registers) {
             self.last.clear();
             return Ok(Next::Done);
         }

@@ -14,7 +14,7 @@ use super::{Cx, Next, Operator, operator};
 pub(super) struct LockRows {
     node: Arc<LockRowsNode>,
     input: Box<dyn Operator>,
-    /// The next table of the row in the frame to lock; `None` between rows.
+    /// The next table of the row in the registers to lock; `None` between rows.
     target: Option<usize>,
     moved: bool,
     newest: RowBatch,
@@ -48,8 +48,8 @@ impl LockRows {
 }
 
 /// The identity of a row that a slot holds; `None` for the empty side of an outer join.
-pub(super) fn row_in(frame: &[Datum], slot: u32) -> Option<RowId> {
-    match frame[slot as usize] {
+pub(super) fn row_in(registers: &[Datum], slot: u32) -> Option<RowId> {
+    match registers[slot as usize] {
         Datum::Int8(row) => Some(RowId(row as u64)),
         _ => None,
     }
@@ -70,12 +70,12 @@ pub(super) fn only_locks(error: Error) -> Error {
 }
 
 impl Operator for LockRows {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let node = Arc::clone(&self.node);
         'rows: loop {
             let mut at = match self.target {
                 Some(at) => at,
-                None => match self.input.next(cx, frame)? {
+                None => match self.input.next(cx, registers)? {
                     Next::Row => {
                         self.moved = false;
                         0
@@ -86,11 +86,11 @@ impl Operator for LockRows {
             while let Some(target) = node.targets.get(at) {
                 self.target = Some(at);
                 at += 1;
-                let Some(row) = row_in(frame, target.row_slot) else { continue };
+                let Some(row) = row_in(registers, target.row_slot) else { continue };
                 match lock(target, row, cx.run.txn, &mut self.newest)? {
                     Step::Ready(RowLockOutcome::Locked) => {}
                     Step::Ready(RowLockOutcome::Moved) => {
-                        target.reader.read(self.newest.row(0), frame);
+                        target.reader.read(self.newest.row(0), registers);
                         self.moved = true;
                     }
                     Step::Ready(RowLockOutcome::Own | RowLockOutcome::Gone | RowLockOutcome::Skipped) => {
@@ -108,9 +108,9 @@ impl Operator for LockRows {
             if !self.moved {
                 return Ok(Next::Row);
             }
-            if all_true(&node.recheck, cx, frame)? {
+            if all_true(&node.recheck, cx, registers)? {
                 for (slot, code) in &node.recompute {
-                    frame[*slot as usize] = code.eval(cx, frame)?;
+                    registers[*slot as usize] = code.eval(cx, registers)?;
                 }
                 return Ok(Next::Row);
             }

@@ -1,4 +1,4 @@
-//! One query level that runs: its frame, its operators, its subqueries.
+//! One query level that runs: its registers, its operators, its subqueries.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::{Cx, Next, Operator, OutputRow, Run, operator};
 /// A running query level. `Send`; borrows nothing.
 pub(crate) struct Machine {
     plan: Arc<QueryPlan>,
-    frame: Vec<Datum>,
+    registers: Vec<Datum>,
     root: Root,
     subplans: Vec<SubplanState>,
     /// How far the WITH queries of this level are.
@@ -27,7 +27,7 @@ pub(crate) struct Machine {
 
 /// The operator at the top.
 enum Root {
-    /// Any; its rows lie in the frame.
+    /// Any; its rows lie in the registers.
     Any(Box<dyn Operator>),
     /// A scan whose rows stay where they are ([`QueryPlan::straight`]).
     Straight(Box<Scan>),
@@ -48,11 +48,11 @@ impl Root {
     }
 
     #[inline]
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         match self {
-            Root::Any(operator) => operator.next(cx, frame),
-            Root::Straight(scan) => scan.next(cx, frame),
-            Root::Sorted(scan) => scan.next(cx, frame),
+            Root::Any(operator) => operator.next(cx, registers),
+            Root::Straight(scan) => scan.next(cx, registers),
+            Root::Sorted(scan) => scan.next(cx, registers),
         }
     }
 }
@@ -68,12 +68,12 @@ enum Ctes {
 }
 
 impl Machine {
-    /// A machine whose frame begins with these parameters.
+    /// A machine whose registers begins with these parameters.
     pub fn new(plan: &Arc<QueryPlan>, params: Vec<Datum>) -> Machine {
-        let mut frame = params;
-        frame.resize(plan.frame, Datum::Null);
+        let mut registers = params;
+        registers.resize(plan.registers, Datum::Null);
         Machine {
-            frame,
+            registers,
             root: Root::of(plan),
             subplans: plan.subplans.iter().map(|_| SubplanState::default()).collect(),
             plan: Arc::clone(plan),
@@ -81,34 +81,34 @@ impl Machine {
         }
     }
 
-    /// A machine for a query inside the one whose frame is given.
-    pub fn inside(subplan: &Subplan, frame: &[Datum]) -> Machine {
-        let params = subplan.plan.params.min(frame.len());
-        Machine::new(&subplan.plan, frame[..params].to_vec())
+    /// A machine for a query inside the one whose registers is given.
+    pub fn inside(subplan: &Subplan, registers: &[Datum]) -> Machine {
+        let params = subplan.plan.params.min(registers.len());
+        Machine::new(&subplan.plan, registers[..params].to_vec())
     }
 
-    /// The first values of the frame: parameters.
+    /// The first values of the registers: parameters.
     pub(crate) fn first_values(&self, count: usize) -> &[Datum] {
-        self.frame.get(..count).unwrap_or_default()
+        self.registers.get(..count).unwrap_or_default()
     }
 
-    /// The first values of the frame, for others to be put there before it begins anew.
+    /// The first values of the registers, for others to be put there before it begins anew.
     pub(crate) fn first_values_mut(&mut self, count: usize) -> &mut [Datum] {
-        self.frame.get_mut(..count).unwrap_or_default()
+        self.registers.get_mut(..count).unwrap_or_default()
     }
 
-    /// Takes parameters, for the frame of a machine that begins anew.
+    /// Takes parameters, for the registers of a machine that begins anew.
     pub fn supply(&mut self, params: impl IntoIterator<Item = Datum>) {
         let mut params = params.into_iter();
-        self.frame.iter_mut().for_each(|slot| slot.put(params.next().unwrap_or_default()));
+        self.registers.iter_mut().for_each(|slot| slot.put(params.next().unwrap_or_default()));
     }
 
-    /// Whether a value that a run left in the frame is large.
+    /// Whether a value that a run left in the registers is large.
     pub(crate) fn holds_much(&self) -> bool {
-        self.frame.iter().any(|value| sql_functions::weight(value) >= types::room::LARGE)
+        self.registers.iter().any(|value| sql_functions::weight(value) >= types::room::LARGE)
     }
 
-    /// Begins anew with the frame as it is.
+    /// Begins anew with the registers as it is.
     pub fn restart(&mut self) {
         self.subplans.iter_mut().for_each(|s| *s = SubplanState::default());
         self.ctes = Ctes::Fresh;
@@ -119,41 +119,41 @@ impl Machine {
         }
     }
 
-    /// Takes the arguments from the frame of the query around it.
+    /// Takes the arguments from the registers of the query around it.
     pub(crate) fn take_args(&mut self, subplan: &Subplan, cx: &mut Cx<'_, '_>, outer: &[Datum]) -> Result<()> {
         for (code, slot) in &subplan.args {
-            self.frame[*slot as usize] = code.eval(cx, outer)?;
+            self.registers[*slot as usize] = code.eval(cx, outer)?;
         }
         Ok(())
     }
 
-    /// Puts the next row into the frame.
+    /// Puts the next row into the registers.
     pub fn next(&mut self, run: &mut Run<'_>) -> Result<Next> {
         if !self.plan.ctes.is_empty() {
             return self.next_with_ctes(run);
         }
-        let Machine { plan, frame, root, subplans, .. } = self;
-        root.next(&mut Cx { run, plan, subplans }, frame)
+        let Machine { plan, registers, root, subplans, .. } = self;
+        root.next(&mut Cx { run, plan, subplans }, registers)
     }
 
     /// As [`Machine::next`], for a level with a WITH clause.
     #[inline(never)]
     fn next_with_ctes(&mut self, run: &mut Run<'_>) -> Result<Next> {
-        let Machine { plan, frame, root, subplans, ctes } = self;
+        let Machine { plan, registers, root, subplans, ctes } = self;
         let modifies = plan.ctes.iter().any(|cte| cte.modifies);
         if *ctes == Ctes::Fresh {
             if modifies {
                 run.shared.touched = Some(Default::default());
             }
             for cte in &plan.ctes {
-                let mut machine = Machine::inside(&cte.subplan, frame);
-                machine.take_args(&cte.subplan, &mut Cx { run, plan, subplans }, frame)?;
+                let mut machine = Machine::inside(&cte.subplan, registers);
+                machine.take_args(&cte.subplan, &mut Cx { run, plan, subplans }, registers)?;
                 run.open_cell(cte.cell, machine);
             }
             *ctes = Ctes::Reading;
         }
         if *ctes == Ctes::Reading {
-            match root.next(&mut Cx { run, plan, subplans }, frame)? {
+            match root.next(&mut Cx { run, plan, subplans }, registers)? {
                 Next::Done if modifies => *ctes = Ctes::Completing,
                 next => return Ok(next),
             }
@@ -202,7 +202,7 @@ impl Machine {
             }
             _ => {}
         }
-        OutputRow::at(&self.frame, &self.plan.output)
+        OutputRow::at(&self.registers, &self.plan.output)
     }
 }
 
@@ -231,7 +231,7 @@ impl Env for Cx<'_, '_> {
         Ok(self.run.txn)
     }
 
-    fn subquery(&mut self, index: usize, kind: &SubqueryUse, left: &[Datum], frame: &[Datum]) -> Result<Datum> {
+    fn subquery(&mut self, index: usize, kind: &SubqueryUse, left: &[Datum], registers: &[Datum]) -> Result<Datum> {
         let plan = self.plan;
         let subplan = &plan.subplans[index];
         if subplan.fixed
@@ -242,11 +242,11 @@ impl Env for Cx<'_, '_> {
         if let SubqueryUse::ExistsOrLookup { types, lookup, often, .. } = kind {
             self.subplans[index].runs += 1;
             if self.subplans[index].runs > *often {
-                return self.look_up(*lookup, types, left, frame);
+                return self.look_up(*lookup, types, left, registers);
             }
         }
         let mut state = std::mem::take(&mut self.subplans[index]);
-        let result = self.run_subquery(&mut state, subplan, kind, left, frame);
+        let result = self.run_subquery(&mut state, subplan, kind, left, registers);
         self.subplans[index] = state;
         result
     }
@@ -259,7 +259,7 @@ impl Cx<'_, '_> {
         subplan: &Subplan,
         kind: &SubqueryUse,
         left: &[Datum],
-        frame: &[Datum],
+        registers: &[Datum],
     ) -> Result<Datum> {
         if let (SubqueryUse::AnyAll { .. }, Some(rows)) = (kind, &state.rows) {
             return self.quantify(rows, kind, left);
@@ -269,9 +269,9 @@ impl Cx<'_, '_> {
                 machine.restart();
                 machine
             }
-            machine => machine.insert(Machine::inside(subplan, frame)),
+            machine => machine.insert(Machine::inside(subplan, registers)),
         };
-        machine.take_args(subplan, self, frame)?;
+        machine.take_args(subplan, self, registers)?;
         let value = match kind {
             SubqueryUse::Exists | SubqueryUse::ExistsOrLookup { .. } => Datum::Bool(machine.next_now(self.run)?),
             SubqueryUse::Scalar => {
@@ -326,10 +326,10 @@ impl Cx<'_, '_> {
     }
 
     /// Whether a subquery that depends on nothing has a row of these keys; its rows are kept from the first time on.
-    fn look_up(&mut self, index: usize, types: &[base::Oid], keys: &[Datum], frame: &[Datum]) -> Result<Datum> {
+    fn look_up(&mut self, index: usize, types: &[base::Oid], keys: &[Datum], registers: &[Datum]) -> Result<Datum> {
         if self.subplans[index].rows.is_none() {
             let subplan = &self.plan.subplans[index];
-            let rows = keep_rows(&mut Machine::inside(subplan, frame), self.run, Some(types))?;
+            let rows = keep_rows(&mut Machine::inside(subplan, registers), self.run, Some(types))?;
             self.subplans[index].rows = Some(rows);
         }
         let Some(SubqueryRows::Hashed { keys: kept, .. }) = &self.subplans[index].rows else {

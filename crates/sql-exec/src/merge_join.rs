@@ -83,7 +83,7 @@ enum MergeJoinState {
 enum Read {
     /// [`MergeJoin::ahead`] says it.
     Known,
-    /// A row without a key lies in the frame.
+    /// A row without a key lies in the registers.
     NoKey,
     Wait(Wait),
 }
@@ -96,7 +96,7 @@ enum Sought {
     Nothing,
     /// The group there is belongs to a smaller key.
     Passed,
-    /// A right row without a partner lies in the frame.
+    /// A right row without a partner lies in the registers.
     Orphan,
     Wait(Wait),
 }
@@ -133,34 +133,34 @@ impl MergeJoin {
     }
 
     /// Makes the slots of the left side NULL, for a right row without a partner.
-    fn orphan(&mut self, frame: &mut [Datum]) {
-        fill_null(frame, &self.node.left_slots);
+    fn orphan(&mut self, registers: &mut [Datum]) {
+        fill_null(registers, &self.node.left_slots);
         self.left_moved = true;
     }
 
     /// Puts the left row back.
-    fn restore_left(&mut self, frame: &mut [Datum]) {
+    fn restore_left(&mut self, registers: &mut [Datum]) {
         if self.left_moved && self.left_row.len() > 0 {
-            self.left_row.restore(0, frame, &self.node.left_slots);
+            self.left_row.restore(0, registers, &self.node.left_slots);
         }
         self.left_moved = false;
     }
 
     /// Reads the next right row.
-    fn read_right(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Read> {
+    fn read_right(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Read> {
         let node = Arc::clone(&self.node);
         if self.right_moved {
             if self.last_row.len() > 0 {
-                self.last_row.restore(0, frame, &node.right_slots);
+                self.last_row.restore(0, registers, &node.right_slots);
             }
             self.right_moved = false;
         }
         loop {
-            match self.right.next(cx, frame)? {
+            match self.right.next(cx, registers)? {
                 Next::Row => {
                     self.last_row.clear();
-                    self.last_row.push(frame, &node.right_slots);
-                    if read_key(&node.right_keys, &mut self.last_key, cx, frame)? {
+                    self.last_row.push(registers, &node.right_slots);
+                    if read_key(&node.right_keys, &mut self.last_key, cx, registers)? {
                         self.ahead = Ahead::Row;
                         return Ok(Read::Known);
                     }
@@ -203,7 +203,7 @@ impl MergeJoin {
     }
 
     /// Looks for the right rows of the left row's key.
-    fn seek(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Sought> {
+    fn seek(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Sought> {
         loop {
             if self.group.len() > 0 && !self.filling {
                 return Ok(match compare(&self.node.keys, &self.left_key, &self.group_key) {
@@ -213,7 +213,7 @@ impl MergeJoin {
                 });
             }
             match self.ahead {
-                Ahead::Unread => match self.read_right(cx, frame)? {
+                Ahead::Unread => match self.read_right(cx, registers)? {
                     Read::Known => {}
                     Read::NoKey => return Ok(Sought::Orphan),
                     Read::Wait(wait) => return Ok(Sought::Wait(wait)),
@@ -237,7 +237,7 @@ impl MergeJoin {
                     Ordering::Greater => {
                         self.ahead = Ahead::Unread;
                         if self.keeps_right() {
-                            self.last_row.restore(0, frame, &self.node.right_slots);
+                            self.last_row.restore(0, registers, &self.node.right_slots);
                             return Ok(Sought::Orphan);
                         }
                         if let Some(wait) = cx.run.tick(1)? {
@@ -250,21 +250,21 @@ impl MergeJoin {
     }
 
     /// The left row has found nobody: whether it comes nevertheless.
-    fn unmatched(&mut self, frame: &mut [Datum]) -> bool {
+    fn unmatched(&mut self, registers: &mut [Datum]) -> bool {
         self.state = MergeJoinState::Left;
         if matches!(self.node.join, JoinType::Left | JoinType::Full) {
-            fill_null(frame, &self.node.right_slots);
+            fill_null(registers, &self.node.right_slots);
             self.right_moved = true;
         }
         self.keeps_left()
     }
 
     /// Tries one row of the group. Answers whether a row is to be handed out.
-    fn try_row(&mut self, at: usize, matched: bool, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<bool> {
+    fn try_row(&mut self, at: usize, matched: bool, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<bool> {
         let node = Arc::clone(&self.node);
-        self.group.restore(at, frame, &node.right_slots);
+        self.group.restore(at, registers, &node.right_slots);
         self.right_moved = true;
-        let fits = all_true(&node.conditions, cx, frame)?;
+        let fits = all_true(&node.conditions, cx, registers)?;
         self.state = MergeJoinState::Matching { at: at + 1, matched: matched || fits };
         if !fits {
             return Ok(false);
@@ -279,17 +279,17 @@ impl MergeJoin {
     }
 }
 
-fn fill_null(frame: &mut [Datum], slots: &[Slot]) {
+fn fill_null(registers: &mut [Datum], slots: &[Slot]) {
     for &slot in slots {
-        frame[slot as usize] = Datum::Null;
+        registers[slot as usize] = Datum::Null;
     }
 }
 
 /// Evaluates the keys; `false` if one is NULL, which equals nothing.
-fn read_key(codes: &[Code], key: &mut Vec<Datum>, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<bool> {
+fn read_key(codes: &[Code], key: &mut Vec<Datum>, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<bool> {
     key.clear();
     for code in codes {
-        let value = code.eval(cx, frame)?;
+        let value = code.eval(cx, registers)?;
         if value.is_null() {
             return Ok(false);
         }
@@ -310,12 +310,12 @@ fn compare(keys: &[MergeKey], a: &[Datum], b: &[Datum]) -> Ordering {
 }
 
 impl Operator for MergeJoin {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         loop {
             match self.state {
                 MergeJoinState::Left => {
-                    self.restore_left(frame);
-                    match self.left.next(cx, frame)? {
+                    self.restore_left(registers);
+                    match self.left.next(cx, registers)? {
                         Next::Row => {}
                         Next::Done => {
                             self.state =
@@ -326,27 +326,27 @@ impl Operator for MergeJoin {
                     }
                     if self.keeps_right() {
                         self.left_row.clear();
-                        self.left_row.push(frame, &self.node.left_slots);
+                        self.left_row.push(registers, &self.node.left_slots);
                     }
                     let node = Arc::clone(&self.node);
-                    let has_key = read_key(&node.left_keys, &mut self.left_key, cx, frame)?;
+                    let has_key = read_key(&node.left_keys, &mut self.left_key, cx, registers)?;
                     self.state = if has_key { MergeJoinState::Seek } else { MergeJoinState::Alone };
                 }
                 MergeJoinState::Alone => {
-                    if self.unmatched(frame) {
+                    if self.unmatched(registers) {
                         return Ok(Next::Row);
                     }
                     if let Some(wait) = cx.run.tick(1)? {
                         return Ok(Next::Wait(wait));
                     }
                 }
-                MergeJoinState::Seek => match self.seek(cx, frame)? {
+                MergeJoinState::Seek => match self.seek(cx, registers)? {
                     Sought::Group => {
-                        self.restore_left(frame);
+                        self.restore_left(registers);
                         self.state = MergeJoinState::Matching { at: 0, matched: false };
                     }
                     Sought::Nothing => {
-                        self.restore_left(frame);
+                        self.restore_left(registers);
                         // Beyond the last right row nothing can match.
                         let over = self.ahead == Ahead::End && self.group.len() == 0 && !self.keeps_left();
                         self.state = if over { MergeJoinState::Done } else { MergeJoinState::Alone };
@@ -354,7 +354,7 @@ impl Operator for MergeJoin {
                     Sought::Passed if self.keeps_right() => self.state = MergeJoinState::Leaving { at: 0 },
                     Sought::Passed => self.leave_group(),
                     Sought::Orphan => {
-                        self.orphan(frame);
+                        self.orphan(registers);
                         return Ok(Next::Row);
                     }
                     Sought::Wait(wait) => return Ok(Next::Wait(wait)),
@@ -362,7 +362,7 @@ impl Operator for MergeJoin {
                 MergeJoinState::Matching { at, matched } if at == self.group.len() => {
                     if matched {
                         self.state = MergeJoinState::Left;
-                    } else if self.unmatched(frame) {
+                    } else if self.unmatched(registers) {
                         return Ok(Next::Row);
                     }
                     if let Some(wait) = cx.run.tick(1)? {
@@ -370,7 +370,7 @@ impl Operator for MergeJoin {
                     }
                 }
                 MergeJoinState::Matching { at, matched } => {
-                    if self.try_row(at, matched, cx, frame)? {
+                    if self.try_row(at, matched, cx, registers)? {
                         return Ok(Next::Row);
                     }
                     if let Some(wait) = cx.run.tick(1)? {
@@ -384,24 +384,24 @@ impl Operator for MergeJoin {
                 MergeJoinState::Leaving { at } => {
                     self.state = MergeJoinState::Leaving { at: at + 1 };
                     if !self.partnered[at] {
-                        self.group.restore(at, frame, &self.node.right_slots);
+                        self.group.restore(at, registers, &self.node.right_slots);
                         self.right_moved = true;
-                        self.orphan(frame);
+                        self.orphan(registers);
                         return Ok(Next::Row);
                     }
                 }
                 MergeJoinState::Rest { at } if at < self.group.len() => {
                     self.state = MergeJoinState::Rest { at: at + 1 };
                     if !self.partnered[at] {
-                        self.group.restore(at, frame, &self.node.right_slots);
+                        self.group.restore(at, registers, &self.node.right_slots);
                         self.right_moved = true;
-                        self.orphan(frame);
+                        self.orphan(registers);
                         return Ok(Next::Row);
                     }
                 }
                 MergeJoinState::Rest { .. } => {
                     if self.ahead == Ahead::Unread
-                        && let Read::Wait(wait) = self.read_right(cx, frame)?
+                        && let Read::Wait(wait) = self.read_right(cx, registers)?
                     {
                         return Ok(Next::Wait(wait));
                     }
@@ -410,9 +410,9 @@ impl Operator for MergeJoin {
                         continue;
                     }
                     self.ahead = Ahead::Unread;
-                    self.last_row.restore(0, frame, &self.node.right_slots);
+                    self.last_row.restore(0, registers, &self.node.right_slots);
                     self.right_moved = false;
-                    self.orphan(frame);
+                    self.orphan(registers);
                     return Ok(Next::Row);
                 }
                 MergeJoinState::Done => return Ok(Next::Done),

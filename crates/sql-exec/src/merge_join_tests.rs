@@ -128,7 +128,7 @@ impl RowSink for Rows {
 
 fn run(root: Node) -> Vec<Vec<Datum>> {
     let root = QueryPlan {
-        frame: 6,
+        registers: 6,
         params: 0,
         root,
         output: (0..6).collect(),

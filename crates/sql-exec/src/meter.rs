@@ -27,14 +27,14 @@ impl Metered {
 }
 
 impl Operator for Metered {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let meter = &self.node.meter;
         if !self.begun {
             self.begun = true;
             meter.loops.fetch_add(1, Relaxed);
         }
         let began = (cx.run.now)();
-        let next = self.input.next(cx, frame);
+        let next = self.input.next(cx, registers);
         let spent = (cx.run.now)().saturating_sub(began);
         self.nanos += spent;
         meter.nanos.fetch_add(spent, Relaxed);

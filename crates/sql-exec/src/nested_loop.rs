@@ -14,7 +14,7 @@ pub(super) struct NestedLoop {
     node: Arc<NestedLoopNode>,
     outer: Box<dyn Operator>,
     inner: Box<dyn Operator>,
-    /// An outer row is in the frame.
+    /// An outer row is in the registers.
     has_outer: bool,
     /// That row has found a partner.
     matched: bool,
@@ -33,10 +33,10 @@ impl NestedLoop {
 }
 
 impl Operator for NestedLoop {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         loop {
             if !self.has_outer {
-                match self.outer.next(cx, frame)? {
+                match self.outer.next(cx, registers)? {
                     Next::Row => {
                         self.has_outer = true;
                         self.matched = false;
@@ -45,9 +45,9 @@ impl Operator for NestedLoop {
                     other => return Ok(other),
                 }
             }
-            match self.inner.next(cx, frame)? {
+            match self.inner.next(cx, registers)? {
                 Next::Row => {
-                    if all_true(&self.node.conditions, cx, frame)? {
+                    if all_true(&self.node.conditions, cx, registers)? {
                         self.matched = true;
                         match self.node.join {
                             // One partner says it all.
@@ -68,7 +68,7 @@ impl Operator for NestedLoop {
                     match self.node.join {
                         JoinType::Left if !self.matched => {
                             for &slot in &self.node.inner_slots {
-                                frame[slot as usize] = Datum::Null;
+                                registers[slot as usize] = Datum::Null;
                             }
                             return Ok(Next::Row);
                         }

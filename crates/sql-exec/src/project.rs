@@ -21,11 +21,11 @@ impl Project {
 }
 
 impl Operator for Project {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
-        let next = self.input.next(cx, frame)?;
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        let next = self.input.next(cx, registers)?;
         if matches!(next, Next::Row) {
             for (slot, code) in &self.node.targets {
-                frame[*slot as usize] = code.eval(cx, frame)?;
+                registers[*slot as usize] = code.eval(cx, registers)?;
             }
         }
         Ok(next)

@@ -91,7 +91,7 @@ impl<T: Send + 'static> Drop for RowLists<T> {
     }
 }
 
-/// Copies of some slots of a frame, row after row.
+/// Copies of some slots of registers, row after row.
 #[derive(Debug, Default)]
 pub(super) struct RowStore {
     rows: RowLists<Datum>,
@@ -106,9 +106,9 @@ impl RowStore {
         self.rows.clear();
     }
 
-    /// Appends the slots of the frame's row. Answers the bytes it takes.
-    pub fn push(&mut self, frame: &[Datum], slots: &[Slot]) -> usize {
-        self.push_values(slots.iter().map(|&slot| frame[slot as usize].clone()))
+    /// Appends the slots of the registers's row. Answers the bytes it takes.
+    pub fn push(&mut self, registers: &[Datum], slots: &[Slot]) -> usize {
+        self.push_values(slots.iter().map(|&slot| registers[slot as usize].clone()))
     }
 
     /// Appends a row of these values. Answers the bytes it takes.
@@ -127,10 +127,10 @@ impl RowStore {
         self.rows.row(row)
     }
 
-    /// Puts row `row` back into the frame.
-    pub fn restore(&self, row: usize, frame: &mut [Datum], slots: &[Slot]) {
+    /// Puts row `row` back into the registers.
+    pub fn restore(&self, row: usize, registers: &mut [Datum], slots: &[Slot]) {
         for (&slot, value) in slots.iter().zip(self.row(row)) {
-            frame[slot as usize] = value.clone();
+            registers[slot as usize] = value.clone();
         }
     }
 }
@@ -327,9 +327,9 @@ impl Materialize {
 }
 
 impl Operator for Materialize {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         if self.at < self.rows.len() {
-            self.rows.restore(self.at, frame, &self.node.slots);
+            self.rows.restore(self.at, registers, &self.node.slots);
             self.at += 1;
             if let Some(wait) = cx.run.tick(1)? {
                 self.at -= 1;
@@ -340,10 +340,10 @@ impl Operator for Materialize {
         if self.complete {
             return Ok(Next::Done);
         }
-        let next = self.input.next(cx, frame)?;
+        let next = self.input.next(cx, registers)?;
         match next {
             Next::Row => {
-                let bytes = self.rows.push(frame, &self.node.slots);
+                let bytes = self.rows.push(registers, &self.node.slots);
                 cx.run.charge(bytes)?;
                 self.at += 1;
             }

@@ -27,8 +27,8 @@ impl Sample {
         Sample { node: Arc::clone(node), input: operator(&node.input), chosen: None }
     }
 
-    fn start(&self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<(u64, f64)> {
-        let percent = match self.node.percent.eval(cx, frame)? {
+    fn start(&self, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<(u64, f64)> {
+        let percent = match self.node.percent.eval(cx, registers)? {
             Datum::Float4(percent) => f64::from(percent),
             _ => {
                 let message = "TABLESAMPLE parameter cannot be null";
@@ -40,7 +40,7 @@ impl Sample {
             return Err(Error::new(SqlState::INVALID_TABLESAMPLE_ARGUMENT, message));
         }
         let seed = match &self.node.seed {
-            Some(seed) => match seed.eval(cx, frame)? {
+            Some(seed) => match seed.eval(cx, registers)? {
                 Datum::Float8(seed) => seed,
                 _ => {
                     let message = "TABLESAMPLE REPEATABLE parameter cannot be null";
@@ -69,19 +69,19 @@ fn share(seed: u64, number: u64) -> f64 {
 }
 
 impl Operator for Sample {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let (seed, limit) = match self.chosen {
             Some(chosen) => chosen,
             None => {
-                let chosen = self.start(cx, frame)?;
+                let chosen = self.start(cx, registers)?;
                 self.chosen = Some(chosen);
                 chosen
             }
         };
         loop {
-            match self.input.next(cx, frame)? {
+            match self.input.next(cx, registers)? {
                 Next::Row => {
-                    let Datum::Int8(row) = frame[self.node.row_slot as usize] else { continue };
+                    let Datum::Int8(row) = registers[self.node.row_slot as usize] else { continue };
                     let number = if self.node.system { row as u64 / BLOCK_ROWS } else { row as u64 };
                     if share(seed, number) < limit {
                         return Ok(Next::Row);

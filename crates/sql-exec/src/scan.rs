@@ -29,7 +29,7 @@ pub(super) struct Scan {
     state: ScanState,
     size: usize,
     key: Vec<u8>,
-    /// What only the result has is not put into the frame: [`Scan::row`] is asked for it.
+    /// What only the result has is not put into the registers: [`Scan::row`] is asked for it.
     straight: bool,
 }
 
@@ -76,26 +76,26 @@ impl Scan {
         self.node.reader.stored(self.tuple()?)
     }
 
-    fn start(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    fn start(&mut self, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<()> {
         let node = Arc::clone(&self.node);
         let table = node.table.open(cx.run.txn)?;
         self.key.clear();
         self.state = match &node.access {
-            Access::Places(values) => ScanState::Rows(rows_at(values, cx, frame)?),
+            Access::Places(values) => ScanState::Rows(rows_at(values, cx, registers)?),
             Access::Full => open(cx, table, None, KeyRange::all(), false, node.content)?,
             Access::Point { index, key } => {
-                if push_parts(key, cx, frame, &mut self.key)? {
+                if push_parts(key, cx, registers, &mut self.key)? {
                     cx.run.txn.get(table, *index, &self.key, &mut self.batch)?;
                 }
                 ScanState::Last
             }
-            Access::Multi { key, list, values, .. } => ScanState::Keys(list_keys(key, *list, values, cx, frame)?),
-            Access::Ranges { column, ranges, .. } => ScanState::Ranges(disjoint(*column, ranges, cx, frame)?, None),
+            Access::Multi { key, list, values, .. } => ScanState::Keys(list_keys(key, *list, values, cx, registers)?),
+            Access::Ranges { column, ranges, .. } => ScanState::Ranges(disjoint(*column, ranges, cx, registers)?, None),
             Access::Range { index, prefix, next, lower, upper, reverse } => {
-                if !push_parts(prefix, cx, frame, &mut self.key)? {
+                if !push_parts(prefix, cx, registers, &mut self.key)? {
                     ScanState::Last
                 } else {
-                    match range(&self.key, *next, lower.as_ref(), upper.as_ref(), cx, frame)? {
+                    match range(&self.key, *next, lower.as_ref(), upper.as_ref(), cx, registers)? {
                         Some(range) => open(cx, table, Some(*index), range, *reverse, node.content)?,
                         None => ScanState::Last,
                     }
@@ -165,15 +165,15 @@ impl Scan {
 }
 
 impl Operator for Scan {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         if matches!(self.state, ScanState::Start) {
-            self.start(cx, frame)?;
+            self.start(cx, registers)?;
         }
         loop {
             while self.at < self.batch.len() {
                 let row = self.batch.row(self.at);
                 self.at += 1;
-                if passes(&self.node, row, self.straight, cx, frame)? {
+                if passes(&self.node, row, self.straight, cx, registers)? {
                     return Ok(Next::Row);
                 }
             }
@@ -203,27 +203,27 @@ fn passes(
     row: BatchRow<'_>,
     straight: bool,
     cx: &mut Cx<'_, '_>,
-    frame: &mut [Datum],
+    registers: &mut [Datum],
 ) -> Result<bool> {
     if let Some(keys) = &node.keys {
-        if !keys.read(row.tuple, frame) {
+        if !keys.read(row.tuple, registers) {
             return Err(Error::internal("a key that is none of its index"));
         }
-        return all_true(&node.filter, cx, frame);
+        return all_true(&node.filter, cx, registers);
     }
     if straight && node.filter.is_empty() {
         return Ok(node.reader.knows(row));
     }
-    let Some(mut reading) = node.reader.begin(row, frame) else { return Ok(false) };
+    let Some(mut reading) = node.reader.begin(row, registers) else { return Ok(false) };
     count_conditions(&node.filter)?;
     for (at, condition) in node.filter.iter().enumerate() {
         let truth = match (node.stages[at], condition) {
             (Stage::Stored(column), Code::Compare(test, args)) => {
-                test.test_stored(reading.row.get(column), &*args[1].value(cx, frame)?)
+                test.test_stored(reading.row.get(column), &*args[1].value(cx, registers)?)
             }
             (Stage::Columns(needed), _) => {
-                reading.up_to(needed, frame);
-                condition.truth(cx, frame)?
+                reading.up_to(needed, registers);
+                condition.truth(cx, registers)?
             }
             _ => return Err(Error::internal("a comparison that is none")),
         };
@@ -232,7 +232,7 @@ fn passes(
         }
     }
     if !straight {
-        reading.finish(frame);
+        reading.finish(registers);
     }
     Ok(true)
 }
@@ -249,9 +249,9 @@ fn open(
 }
 
 /// Appends the encoded parts; `false` if one can equal nothing (NULL, or a number that its column cannot hold).
-fn push_parts(parts: &[KeyPart], cx: &mut Cx<'_, '_>, frame: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
+fn push_parts(parts: &[KeyPart], cx: &mut Cx<'_, '_>, registers: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
     for part in parts {
-        let value = part.value.eval(cx, frame)?;
+        let value = part.value.eval(cx, registers)?;
         match fit(value, part.column.ty) {
             Fit::Value(value) => push_value(&value, part.column, out),
             _ => return Ok(false),
@@ -296,16 +296,16 @@ fn fit(value: Datum, ty: Oid) -> Fit {
 }
 
 /// Hands over the values of a list, counted.
-fn each_item(values: &ListSource, cx: &mut Cx<'_, '_>, frame: &[Datum], mut take: impl FnMut(Datum)) -> Result<()> {
+fn each_item(values: &ListSource, cx: &mut Cx<'_, '_>, registers: &[Datum], mut take: impl FnMut(Datum)) -> Result<()> {
     match values {
         ListSource::List(codes) => {
             for code in codes {
                 work::step(ITEM_UNITS)?;
-                take(code.eval(cx, frame)?);
+                take(code.eval(cx, registers)?);
             }
         }
         ListSource::Array(code) => {
-            if let Datum::Array(array) = code.eval(cx, frame)? {
+            if let Datum::Array(array) = code.eval(cx, registers)? {
                 for value in &array.values {
                     work::step(ITEM_UNITS)?;
                     take(value.clone());
@@ -332,9 +332,9 @@ fn sort_once<T: Ord>(values: &mut Vec<T>) {
 }
 
 /// The rows that some places mean in order, each once.
-fn rows_at(values: &ListSource, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<VecDeque<RowId>> {
+fn rows_at(values: &ListSource, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<VecDeque<RowId>> {
     let mut rows = Vec::new();
-    each_item(values, cx, frame, |place| rows.extend(row_at(&place)))?;
+    each_item(values, cx, registers, |place| rows.extend(row_at(&place)))?;
     sort_once(&mut rows);
     Ok(rows.into())
 }
@@ -345,15 +345,17 @@ fn list_keys(
     list: usize,
     values: &ListSource,
     cx: &mut Cx<'_, '_>,
-    frame: &[Datum],
+    registers: &[Datum],
 ) -> Result<VecDeque<Vec<u8>>> {
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    if !push_parts(&parts[..list], cx, frame, &mut before)? || !push_parts(&parts[list + 1..], cx, frame, &mut after)? {
+    if !push_parts(&parts[..list], cx, registers, &mut before)?
+        || !push_parts(&parts[list + 1..], cx, registers, &mut after)?
+    {
         return Ok(VecDeque::new());
     }
     let column = parts[list].column;
     let mut keys: Vec<Vec<u8>> = Vec::with_capacity(values.least());
-    each_item(values, cx, frame, |item| {
+    each_item(values, cx, registers, |item| {
         if let Fit::Value(value) = fit(item, column.ty) {
             let mut key = before.clone();
             push_value(&value, column, &mut key);
@@ -372,14 +374,14 @@ fn range(
     lower: Option<&Bound>,
     upper: Option<&Bound>,
     cx: &mut Cx<'_, '_>,
-    frame: &[Datum],
+    registers: &[Datum],
 ) -> Result<Option<KeyRange>> {
     let Some(column) = next else { return Ok(Some(KeyRange::prefix(prefix))) };
     let whole = KeyRange::prefix(prefix);
     let (mut from, mut to) = (whole.lower, whole.upper);
     for (bound, is_lower) in [(lower, true), (upper, false)] {
         let Some(bound) = bound else { continue };
-        let (value, inclusive) = match fit(bound.value.eval(cx, frame)?, column.ty) {
+        let (value, inclusive) = match fit(bound.value.eval(cx, registers)?, column.ty) {
             Fit::Null => return Ok(None),
             Fit::Value(value) => (value, bound.inclusive),
             // A bound that the column cannot reach excludes nothing (but NULLs) or all.
@@ -411,12 +413,12 @@ fn disjoint(
     column: KeyColumn,
     ranges: &[[Option<Bound>; 2]],
     cx: &mut Cx<'_, '_>,
-    frame: &[Datum],
+    registers: &[Datum],
 ) -> Result<VecDeque<KeyRange>> {
     let mut found = Vec::with_capacity(ranges.len());
     for [lower, upper] in ranges {
         work::step(2 * ITEM_UNITS)?;
-        found.extend(range(&[], Some(column), lower.as_ref(), upper.as_ref(), cx, frame)?);
+        found.extend(range(&[], Some(column), lower.as_ref(), upper.as_ref(), cx, registers)?);
     }
     Ok(merged(found))
 }

@@ -34,14 +34,14 @@ impl Union {
 }
 
 impl Operator for Union {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let node = Arc::clone(&self.node);
         loop {
             if let Some(wait) = cx.run.tick(1)? {
                 return Ok(Next::Wait(wait));
             }
             let Some(subplan) = node.branches.get(self.at) else { return Ok(Next::Done) };
-            match self.branch.next(subplan, cx, frame, &mut self.row)? {
+            match self.branch.next(subplan, cx, registers, &mut self.row)? {
                 Next::Row => {}
                 Next::Done => {
                     self.at += 1;
@@ -56,7 +56,7 @@ impl Operator for Union {
                 }
                 cx.run.charge(self.keys.entry_bytes())?;
             }
-            put(&node.slots, &mut self.row, frame);
+            put(&node.slots, &mut self.row, registers);
             return Ok(Next::Row);
         }
     }
@@ -68,9 +68,9 @@ impl Operator for Union {
     }
 }
 
-fn put(slots: &[Slot], row: &mut Vec<Datum>, frame: &mut [Datum]) {
+fn put(slots: &[Slot], row: &mut Vec<Datum>, registers: &mut [Datum]) {
     for (&slot, value) in slots.iter().zip(row.drain(..)) {
-        frame[slot as usize] = value;
+        registers[slot as usize] = value;
     }
 }
 
@@ -93,12 +93,18 @@ struct Side {
 }
 
 impl Side {
-    fn next(&mut self, subplan: &Subplan, cx: &mut Cx<'_, '_>, frame: &[Datum], row: &mut Vec<Datum>) -> Result<Next> {
+    fn next(
+        &mut self,
+        subplan: &Subplan,
+        cx: &mut Cx<'_, '_>,
+        registers: &[Datum],
+        row: &mut Vec<Datum>,
+    ) -> Result<Next> {
         let machine = match &mut self.machine {
             Some(machine) => machine,
             none => {
-                let mut machine = Machine::inside(subplan, frame);
-                machine.take_args(subplan, cx, frame)?;
+                let mut machine = Machine::inside(subplan, registers);
+                machine.take_args(subplan, cx, registers)?;
                 none.insert(machine)
             }
         };
@@ -149,7 +155,7 @@ impl SetOp {
 }
 
 impl Operator for SetOp {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let node = Arc::clone(&self.node);
         loop {
             if let Some(wait) = cx.run.tick(1)? {
@@ -157,7 +163,7 @@ impl Operator for SetOp {
             }
             let (side, subplan) =
                 if self.right_done { (&mut self.left, &node.left) } else { (&mut self.right, &node.right) };
-            match side.next(subplan, cx, frame, &mut self.row)? {
+            match side.next(subplan, cx, registers, &mut self.row)? {
                 Next::Row => {}
                 Next::Done if self.right_done => return Ok(Next::Done),
                 Next::Done => {
@@ -174,7 +180,7 @@ impl Operator for SetOp {
                 }
                 self.counts[number] += 1;
             } else if self.keeps(cx)? {
-                put(&node.slots, &mut self.row, frame);
+                put(&node.slots, &mut self.row, registers);
                 return Ok(Next::Row);
             }
         }

@@ -1,7 +1,7 @@
 //! ORDER BY.
 //!
 //! Rows are sorted in short runs as they come, and the runs are merged as rows are asked for, so that no step takes long,
-//! however many rows there are (rule R9). Where the rows lie is their [`Source`]'s: copied out of the frame, or in their tuples
+//! however many rows there are (rule R9). Where the rows lie is their [`Source`]'s: copied out of the registers, or in their tuples
 //! ([`super::sorted_scan`]).
 
 use std::cmp::Ordering;
@@ -19,10 +19,10 @@ use super::{Cx, Next, Operator, operator};
 /// Where the rows of a sort come from, and where they are kept.
 pub(super) trait Source {
     /// Puts the next row where [`Source::take`] finds it.
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next>;
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next>;
 
     /// Keeps that row. Answers the bytes it takes; `None` if it is not wanted.
-    fn take(&mut self, frame: &[Datum]) -> Option<usize>;
+    fn take(&mut self, registers: &[Datum]) -> Option<usize>;
 
     /// Rows kept.
     fn len(&self) -> usize;
@@ -137,8 +137,8 @@ impl<S: Source> Sort<S> {
     }
 
     /// Takes the source's row in.
-    fn push(&mut self, frame: &[Datum]) -> usize {
-        let Some(bytes) = self.source.take(frame) else { return 0 };
+    fn push(&mut self, registers: &[Datum]) -> usize {
+        let Some(bytes) = self.source.take(registers) else { return 0 };
         let row = self.source.len() - 1;
         self.runs.push(Kept { head: self.source.head(row), row: row as u32 });
         match self.limit {
@@ -218,13 +218,13 @@ impl<S: Source> Sort<S> {
     }
 
     /// Decides how many rows are wanted.
-    fn start(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    fn start(&mut self, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<()> {
         if let Some((limit, offset)) = &self.node.limit {
             let offset = match offset {
-                Some(code) => offset_of(code, cx, frame)?,
+                Some(code) => offset_of(code, cx, registers)?,
                 None => 0,
             };
-            let limit = limit_of(limit, cx, frame)?;
+            let limit = limit_of(limit, cx, registers)?;
             self.limit = limit.and_then(|l| usize::try_from(l.saturating_add(offset)).ok());
         }
         self.phase = Phase::Input;
@@ -232,14 +232,14 @@ impl<S: Source> Sort<S> {
     }
 
     /// Takes all rows in and sorts them into runs. Answers what must be waited for first.
-    fn prepare(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Option<Next>> {
+    fn prepare(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Option<Next>> {
         if self.phase == Phase::Start {
-            self.start(cx, frame)?;
+            self.start(cx, registers)?;
         }
         while self.phase == Phase::Input {
-            match self.source.next(cx, frame)? {
+            match self.source.next(cx, registers)? {
                 Next::Row => {
-                    let bytes = self.push(frame);
+                    let bytes = self.push(registers);
                     if self.limit.is_none() {
                         cx.run.charge(bytes)?;
                     }
@@ -259,9 +259,9 @@ impl<S: Source> Sort<S> {
     }
 
     /// Goes to the next row; [`Sort::row`] is its number.
-    pub fn advance(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    pub fn advance(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         if self.phase != Phase::Merge
-            && let Some(wait) = self.prepare(cx, frame)?
+            && let Some(wait) = self.prepare(cx, registers)?
         {
             return Ok(wait);
         }
@@ -298,7 +298,7 @@ impl<S: Source> Sort<S> {
     }
 }
 
-/// Rows that an operator puts into the frame; what is used of them is copied.
+/// Rows that an operator puts into the registers; what is used of them is copied.
 pub(super) struct Copied {
     node: Arc<SortNode>,
     input: Box<dyn Operator>,
@@ -314,12 +314,12 @@ impl Copied {
 }
 
 impl Source for Copied {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
-        self.input.next(cx, frame)
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        self.input.next(cx, registers)
     }
 
-    fn take(&mut self, frame: &[Datum]) -> Option<usize> {
-        Some(self.rows.push(frame, &self.node.slots))
+    fn take(&mut self, registers: &[Datum]) -> Option<usize> {
+        Some(self.rows.push(registers, &self.node.slots))
     }
 
     fn len(&self) -> usize {
@@ -361,10 +361,10 @@ impl Sort<Copied> {
 }
 
 impl Operator for Sort<Copied> {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
-        let next = self.advance(cx, frame)?;
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        let next = self.advance(cx, registers)?;
         if let (Next::Row, Some(row)) = (&next, self.row()) {
-            self.source.rows.restore(row, frame, &self.node.slots);
+            self.source.rows.restore(row, registers, &self.node.slots);
         }
         Ok(next)
     }

@@ -38,8 +38,8 @@ impl SortedScan {
     }
 
     /// Goes to the next row.
-    pub fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
-        self.0.advance(cx, frame)
+    pub fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        self.0.advance(cx, registers)
     }
 
     /// The row that was announced last.
@@ -135,8 +135,8 @@ impl Tuples {
 }
 
 impl Source for Tuples {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
-        self.scan.next(cx, frame)
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        self.scan.next(cx, registers)
     }
 
     fn take(&mut self, _: &[Datum]) -> Option<usize> {

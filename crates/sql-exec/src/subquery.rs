@@ -22,18 +22,18 @@ impl SubqueryScan {
 }
 
 impl Operator for SubqueryScan {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let subplan = &self.node.subplan;
-        let machine = self.machine.get_or_insert_with(|| Machine::inside(subplan, frame));
+        let machine = self.machine.get_or_insert_with(|| Machine::inside(subplan, registers));
         if !self.started {
-            machine.take_args(subplan, cx, frame)?;
+            machine.take_args(subplan, cx, registers)?;
             self.started = true;
         }
         let next = machine.next(cx.run)?;
         if matches!(next, Next::Row) {
             let row = machine.row();
             for &(column, slot) in &self.node.columns {
-                frame[slot as usize] = row.get_owned(column);
+                registers[slot as usize] = row.get_owned(column);
             }
         }
         Ok(next)

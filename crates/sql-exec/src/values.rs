@@ -38,12 +38,12 @@ impl Values {
 }
 
 impl Operator for Values {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let Some(row) = self.node.rows.get(self.at) else { return Ok(Next::Done) };
         self.at += 1;
         work::step(16 * row.len())?;
         for (code, &slot) in row.iter().zip(&self.node.slots) {
-            frame[slot as usize] = code.eval(cx, frame)?;
+            registers[slot as usize] = code.eval(cx, registers)?;
         }
         Ok(Next::Row)
     }

@@ -31,13 +31,13 @@ impl Window {
         Window { node: Arc::clone(node), input: operator(&node.input), last: None, numbers: Numbers::default() }
     }
 
-    fn number(&mut self, frame: &[Datum]) -> i64 {
+    fn number(&mut self, registers: &[Datum]) -> i64 {
         let node = &self.node;
         let (same_partition, same_order) = match &self.last {
             Some((partition, order)) => (
-                equal(&node.partition, partition, frame),
+                equal(&node.partition, partition, registers),
                 // Without ORDER BY all rows of a partition are equal.
-                equal(&node.order, order, frame),
+                equal(&node.order, order, registers),
             ),
             None => (false, false),
         };
@@ -48,7 +48,7 @@ impl Window {
         if !same_partition || !same_order {
             self.numbers.rank = self.numbers.row;
             self.numbers.dense += 1;
-            self.last = Some((values(&node.partition, frame), values(&node.order, frame)));
+            self.last = Some((values(&node.partition, registers), values(&node.order, registers)));
         }
         match node.ranking {
             WindowKind::Rank => self.numbers.rank,
@@ -58,13 +58,13 @@ impl Window {
     }
 }
 
-fn values(keys: &[SortSlot], frame: &[Datum]) -> Vec<Datum> {
-    keys.iter().map(|key| frame[key.slot as usize].clone()).collect()
+fn values(keys: &[SortSlot], registers: &[Datum]) -> Vec<Datum> {
+    keys.iter().map(|key| registers[key.slot as usize].clone()).collect()
 }
 
-fn equal(keys: &[SortSlot], last: &[Datum], frame: &[Datum]) -> bool {
+fn equal(keys: &[SortSlot], last: &[Datum], registers: &[Datum]) -> bool {
     keys.iter().zip(last).all(|(key, last)| {
-        let value = &frame[key.slot as usize];
+        let value = &registers[key.slot as usize];
         match (value.is_null(), last.is_null()) {
             (false, false) => types::compare_as(key.ty, &value.as_ref(), &last.as_ref()).is_eq(),
             (a, b) => a && b,
@@ -73,10 +73,10 @@ fn equal(keys: &[SortSlot], last: &[Datum], frame: &[Datum]) -> bool {
 }
 
 impl Operator for Window {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
-        let next = self.input.next(cx, frame)?;
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        let next = self.input.next(cx, registers)?;
         if matches!(next, Next::Row) {
-            frame[self.node.slot as usize] = Datum::Int8(self.number(frame));
+            registers[self.node.slot as usize] = Datum::Int8(self.number(registers));
         }
         Ok(next)
     }

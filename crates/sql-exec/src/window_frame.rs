@@ -133,19 +133,19 @@ impl WindowFrames {
         }
     }
 
-    /// Takes the frame's row into the partition.
-    fn take(&mut self, node: &WindowFrameNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    /// Takes the row in the registers into the partition.
+    fn take(&mut self, node: &WindowFrameNode, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<()> {
         let partition = &mut self.partition;
         let first = partition.len() == 0;
         if first {
-            partition.key = node.partition.iter().map(|key| frame[key.slot as usize].clone()).collect();
+            partition.key = node.partition.iter().map(|key| registers[key.slot as usize].clone()).collect();
         }
-        let mut bytes = partition.rows.push(frame, &node.slots);
+        let mut bytes = partition.rows.push(registers, &node.slots);
         let width = node.order.len();
         let from = partition.order.len();
-        partition.order.extend(node.order.iter().map(|key| frame[key.slot as usize].clone()));
+        partition.order.extend(node.order.iter().map(|key| registers[key.slot as usize].clone()));
         let row = partition.rows.len() - 1;
-        let peer = !first && equal(&node.order, &partition.order[from - width..from], frame);
+        let peer = !first && equal(&node.order, &partition.order[from - width..from], registers);
         if !peer {
             partition.groups.push((row, row));
         }
@@ -155,7 +155,7 @@ impl WindowFrames {
         }
         for (call, state) in node.calls.iter().zip(&mut self.calls) {
             if let Some(filter) = &call.filter {
-                let passes = filter.truth(cx, frame)? == Some(true);
+                let passes = filter.truth(cx, registers)? == Some(true);
                 state.passes.push(passes);
                 if !passes {
                     state.args.resize(state.args.len() + call.args.len(), Datum::Null);
@@ -163,33 +163,33 @@ impl WindowFrames {
                 }
             }
             for arg in &call.args {
-                let value = arg.eval(cx, frame)?;
+                let value = arg.eval(cx, registers)?;
                 bytes += datum_bytes(&value);
                 state.args.push(value);
             }
             if state.offsets.is_none() {
-                state.offsets = Some(Offsets::new(&call.frame, cx, frame)?);
+                state.offsets = Some(Offsets::new(&call.frame, cx, registers)?);
             }
         }
         cx.run.charge(bytes + width * size_of::<Datum>() + 8)
     }
 
     /// Reads the next partition. Answers what must be waited for.
-    fn gather(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Option<Next>> {
+    fn gather(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Option<Next>> {
         let node = Arc::clone(&self.node);
         if self.ahead.len() > 0 {
-            self.ahead.restore(0, frame, &node.slots);
+            self.ahead.restore(0, registers, &node.slots);
             self.ahead.clear();
-            self.take(&node, cx, frame)?;
+            self.take(&node, cx, registers)?;
         }
         while !self.input_done {
-            match self.input.next(cx, frame)? {
+            match self.input.next(cx, registers)? {
                 Next::Row => {
-                    if self.partition.len() > 0 && !equal(&node.partition, &self.partition.key, frame) {
-                        self.ahead.push(frame, &node.slots);
+                    if self.partition.len() > 0 && !equal(&node.partition, &self.partition.key, registers) {
+                        self.ahead.push(registers, &node.slots);
                         break;
                     }
-                    self.take(&node, cx, frame)?;
+                    self.take(&node, cx, registers)?;
                 }
                 Next::Done => self.input_done = true,
                 wait => return Ok(Some(wait)),
@@ -200,9 +200,9 @@ impl WindowFrames {
 }
 
 /// Whether a row has these values of some keys.
-fn equal(keys: &[SortSlot], last: &[Datum], frame: &[Datum]) -> bool {
+fn equal(keys: &[SortSlot], last: &[Datum], registers: &[Datum]) -> bool {
     keys.iter().zip(last).all(|(key, last)| {
-        let value = &frame[key.slot as usize];
+        let value = &registers[key.slot as usize];
         match (value.is_null(), last.is_null()) {
             (false, false) => types::compare_as(key.ty, &value.as_ref(), &last.as_ref()).is_eq(),
             (a, b) => a && b,
@@ -211,7 +211,7 @@ fn equal(keys: &[SortSlot], last: &[Datum], frame: &[Datum]) -> bool {
 }
 
 impl Operator for WindowFrames {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         if let Some(wait) = cx.run.tick(1)? {
             return Ok(Next::Wait(wait));
         }
@@ -221,7 +221,7 @@ impl Operator for WindowFrames {
             (self.phase, self.at) = (Phase::Gathering, 0);
         }
         if self.phase == Phase::Gathering {
-            if let Some(wait) = self.gather(cx, frame)? {
+            if let Some(wait) = self.gather(cx, registers)? {
                 return Ok(wait);
             }
             if self.partition.len() == 0 {
@@ -231,9 +231,9 @@ impl Operator for WindowFrames {
         }
         let node = Arc::clone(&self.node);
         for (call, state) in node.calls.iter().zip(&mut self.calls) {
-            frame[call.slot as usize] = value(&node, call, state, &self.partition, self.at, cx)?;
+            registers[call.slot as usize] = value(&node, call, state, &self.partition, self.at, cx)?;
         }
-        self.partition.rows.restore(self.at, frame, &node.slots);
+        self.partition.rows.restore(self.at, registers, &node.slots);
         self.at += 1;
         Ok(Next::Row)
     }

@@ -1,4 +1,4 @@
-//! Rows of tables as tuples: reading their columns into a frame or where they lie, writing them.
+//! Rows of tables as tuples: reading their columns into registers or where they lie, writing them.
 //!
 //! Responsible for: the layouts that a table has had, columns that a tuple does not have, and those that no tuple has.
 //! Not responsible for: how a layout is written (`types`), which columns a plan reads.
@@ -11,7 +11,7 @@ use crate::TableInfo;
 use crate::expr::Slot;
 use crate::system_column::SystemColumn;
 
-/// Reads tuples of a table into a frame, whatever layout they were written with (rule R3).
+/// Reads tuples of a table into registers, whatever layout they were written with (rule R3).
 #[derive(Clone, Debug)]
 pub struct RowReader {
     /// Slot of the row's identity.
@@ -68,9 +68,9 @@ impl RowReader {
 
     /// Reads one row.
     #[inline]
-    pub fn read(&self, row: BatchRow<'_>, frame: &mut [Datum]) {
-        if let Some(mut reading) = self.begin(row, frame) {
-            reading.finish(frame);
+    pub fn read(&self, row: BatchRow<'_>, registers: &mut [Datum]) {
+        if let Some(mut reading) = self.begin(row, registers) {
+            reading.finish(registers);
         }
     }
 
@@ -100,9 +100,9 @@ impl RowReader {
 
     /// Begins to read one row, column by column in the order that the reader was made with. `None` if its layout is unknown.
     #[inline]
-    pub fn begin<'r>(&'r self, row: BatchRow<'r>, frame: &mut [Datum]) -> Option<Reading<'r>> {
+    pub fn begin<'r>(&'r self, row: BatchRow<'r>, registers: &mut [Datum]) -> Option<Reading<'r>> {
         if let Some(slot) = self.row_slot {
-            frame[slot as usize] = Datum::Int8(row.row.0 as i64);
+            registers[slot as usize] = Datum::Int8(row.row.0 as i64);
         }
         Some(Reading { row: StoredRow::new(self.layout(row.layout)?, row), at: 0 })
     }
@@ -118,18 +118,18 @@ pub struct Reading<'r> {
 impl Reading<'_> {
     /// Reads the columns up to number `end` of the reader's order.
     #[inline]
-    pub fn up_to(&mut self, end: usize, frame: &mut [Datum]) {
+    pub fn up_to(&mut self, end: usize, registers: &mut [Datum]) {
         let end = end.max(self.at);
         for at in self.at..end {
-            frame[self.row.steps[at].0 as usize].put(self.row.get_owned(at));
+            registers[self.row.steps[at].0 as usize].put(self.row.get_owned(at));
         }
         self.at = end;
     }
 
     /// Reads the others.
     #[inline]
-    pub fn finish(&mut self, frame: &mut [Datum]) {
-        self.up_to(self.row.steps.len(), frame);
+    pub fn finish(&mut self, registers: &mut [Datum]) {
+        self.up_to(self.row.steps.len(), registers);
     }
 }
 
@@ -211,8 +211,8 @@ impl RowWriter {
     }
 
     /// Appends the tuple of the values that `slots` has for the columns.
-    pub fn write(&self, frame: &[Datum], slots: &[Slot], out: &mut Vec<u8>) -> Result<()> {
-        self.layout.encode_of(|field| &frame[slots[self.columns[field]] as usize], out)
+    pub fn write(&self, registers: &[Datum], slots: &[Slot], out: &mut Vec<u8>) -> Result<()> {
+        self.layout.encode_of(|field| &registers[slots[self.columns[field]] as usize], out)
     }
 
     /// Where in the layout these columns are, and the slots of their new values, as [`RowWriter::rewrite`] wants them.
@@ -226,14 +226,14 @@ impl RowWriter {
         &self,
         old: BatchRow<'_>,
         places: &[(usize, Slot)],
-        frame: &[Datum],
+        registers: &[Datum],
         out: &mut Vec<u8>,
     ) -> Result<bool> {
         if old.layout != self.id {
             return Ok(false);
         }
         let changes: smallvec::SmallVec<[(usize, &Datum); 8]> =
-            places.iter().map(|&(field, slot)| (field, &frame[slot as usize])).collect();
+            places.iter().map(|&(field, slot)| (field, &registers[slot as usize])).collect();
         self.layout.patch(old.tuple, &changes, out)
     }
 }

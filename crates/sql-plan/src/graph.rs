@@ -10,7 +10,7 @@ use super::access::{Conjunct, Mask};
 use super::implied;
 use super::join::{Item, Part, estimate, hashable};
 use super::level::Level;
-use super::merge::{self, WantedColumn};
+use super::merge_join::{self, WantedColumn};
 use super::methods::PlanMethods;
 use super::node::JoinType;
 use super::order::{Guess, JoinPart, Role, Set};
@@ -263,12 +263,12 @@ impl Guess for Graph<'_, '_, '_> {
             return *known;
         }
         let (sides, conditions, join) = self.between(own, other);
-        let mut keys = merge::keys(conditions, sides[0], sides[1]);
-        merge::arrange(self.level, &mut keys, sides, self.wanted, join);
+        let mut keys = merge_join::keys(conditions, sides[0], sides[1]);
+        merge_join::arrange(self.level, &mut keys, sides, self.wanted, join);
         let own_conditions = if part.join == JoinType::Inner { self.conjuncts } else { &part.on };
         let cost = match keys.is_empty() {
             true => None,
-            false => merge::cost_in_order(self.level, rel, &keys, true, own_conditions),
+            false => merge_join::cost_in_order(self.level, rel, &keys, true, own_conditions),
         };
         self.ordered.borrow_mut().insert((number, other), cost);
         cost
@@ -276,8 +276,8 @@ impl Guess for Graph<'_, '_, '_> {
 
     fn serves(&self, left: Set, right: Set) -> bool {
         let (sides, conditions, join) = self.between(left, right);
-        let mut keys = merge::keys(conditions, sides[0], sides[1]);
-        !keys.is_empty() && merge::serve(&mut keys, self.wanted, join)
+        let mut keys = merge_join::keys(conditions, sides[0], sides[1]);
+        !keys.is_empty() && merge_join::serve(&mut keys, self.wanted, join)
     }
 
     fn lookup(&self, left: Set, number: usize) -> Option<f64> {

@@ -18,7 +18,7 @@ use super::access::{self, Conjunct, Mask, WantedOrder};
 use super::graph::Graph;
 use super::implied;
 use super::level::Level;
-use super::merge::{self, WantedColumn};
+use super::merge_join::{self, WantedColumn};
 use super::methods::{PlanMethod, sort_cost};
 use super::node::{
     CteScanNode, DistinctNode, FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node,
@@ -537,23 +537,23 @@ impl Builder<'_, '_> {
         };
         let join = attached.map_or(JoinType::Inner, |part| self.parts[part].join);
         let mut on = attached.map_or(Vec::new(), |part| std::mem::take(&mut self.parts[part].on));
-        let mut keys = merge::keys(if attached.is_some() { &on } else { self.conjuncts }, sides[0], sides[1]);
+        let mut keys = merge_join::keys(if attached.is_some() { &on } else { self.conjuncts }, sides[0], sides[1]);
         // Only the last merge gives the order of the whole.
         let last = sides[0] | sides[1] == self.parts.iter().fold(0, |mask, part| mask | part.mask);
         let wanted = if last { self.wanted } else { &[] };
-        let served = merge::arrange(level, &mut keys, sides, wanted, join);
+        let served = merge_join::arrange(level, &mut keys, sides, wanted, join);
         let left = self.in_order(level, left, &keys, true)?;
         let right = match attached {
             Some(part) => {
-                let order = merge::columns(&keys, sides[1].trailing_zeros() as usize, false);
+                let order = merge_join::columns(&keys, sides[1].trailing_zeros() as usize, false);
                 let order = order.as_ref().map(|order| (order.as_slice(), false));
                 let right = start(level, &mut self.parts[part], &mut on, order)?;
-                merge::sorted(level, right, &keys, false)?
+                merge_join::sorted(level, right, &keys, false)?
             }
             None => self.in_order(level, right, &keys, false)?,
         };
         let conditions = if attached.is_some() { &mut on } else { &mut *self.conjuncts };
-        let joined = merge::merged(level, [left, right], &keys, join, conditions, rows)?;
+        let joined = merge_join::merged(level, [left, right], &keys, join, conditions, rows)?;
         for key in &keys {
             conditions[key.conjunct].used = true;
         }
@@ -561,12 +561,18 @@ impl Builder<'_, '_> {
     }
 
     /// Builds one side of a merge.
-    fn in_order(&mut self, level: &mut Level<'_>, order: &Order, keys: &[merge::Key], is_left: bool) -> Result<Joined> {
+    fn in_order(
+        &mut self,
+        level: &mut Level<'_>,
+        order: &Order,
+        keys: &[merge_join::Key],
+        is_left: bool,
+    ) -> Result<Joined> {
         let side = match order {
             Order::Part(part) => {
                 let part = &mut self.parts[*part];
                 let wanted = match part.item {
-                    Item::Rel(rel) => merge::columns(keys, rel, is_left),
+                    Item::Rel(rel) => merge_join::columns(keys, rel, is_left),
                     Item::Group(_) => None,
                 };
                 let wanted = wanted.as_ref().map(|wanted| (wanted.as_slice(), false));
@@ -576,7 +582,7 @@ impl Builder<'_, '_> {
             }
             order => Joined { ordered: false, ..self.build(level, order)? },
         };
-        merge::sorted(level, side, keys, is_left)
+        merge_join::sorted(level, side, keys, is_left)
     }
 
     /// Looks one part up for each row that is there.
@@ -758,9 +764,9 @@ fn full(level: &mut Level<'_>, from: &From) -> Result<Joined> {
     let mask = mask_of(from);
     let mut on = conditions_of(on.as_ref());
     let sides = [mask_of(left), mask_of(right)];
-    let mut keys = merge::keys(&on, sides[0], sides[1]);
+    let mut keys = merge_join::keys(&on, sides[0], sides[1]);
     if !keys.is_empty() {
-        merge::arrange(level, &mut keys, sides, &[], JoinType::Full);
+        merge_join::arrange(level, &mut keys, sides, &[], JoinType::Full);
         if merges_fully(level, [left, right], &keys) {
             return full_merge(level, [left, right], &keys, &on);
         }
@@ -806,7 +812,7 @@ fn full_without_keys(
 }
 
 /// Whether a full join is merged: both sides come in order by indexes, or nothing else is switched on.
-fn merges_fully(level: &Level<'_>, sides: [&From; 2], keys: &[merge::Key]) -> bool {
+fn merges_fully(level: &Level<'_>, sides: [&From; 2], keys: &[merge_join::Key]) -> bool {
     let methods = level.cx.methods;
     if methods.is_off(PlanMethod::MergeJoin) {
         return false;
@@ -818,18 +824,18 @@ fn merges_fully(level: &Level<'_>, sides: [&From; 2], keys: &[merge::Key]) -> bo
         let (rows, cost) = estimate(level, *rel, &[], 0);
         let sorted = cost + sort_cost(rows, methods);
         alone += cost + rows * if is_left { 1.0 } else { 1.5 };
-        let cost = merge::cost_in_order(level, *rel, keys, is_left, &[]).map_or(sorted, |cost| cost.min(sorted));
+        let cost = merge_join::cost_in_order(level, *rel, keys, is_left, &[]).map_or(sorted, |cost| cost.min(sorted));
         ordered += cost + rows * if is_left { 1.0 } else { 1.2 };
     }
     ordered < alone + methods.cost(PlanMethod::HashJoin)
 }
 
 /// A full join of two sides in the order of their keys.
-fn full_merge(level: &mut Level<'_>, sides: [&From; 2], keys: &[merge::Key], on: &[Conjunct]) -> Result<Joined> {
+fn full_merge(level: &mut Level<'_>, sides: [&From; 2], keys: &[merge_join::Key], on: &[Conjunct]) -> Result<Joined> {
     let mut built = Vec::with_capacity(2);
     for (side, is_left) in sides.into_iter().zip([true, false]) {
         let columns = match side {
-            From::Rel(rel) => merge::columns(keys, *rel, is_left).map(|columns| (*rel, columns)),
+            From::Rel(rel) => merge_join::columns(keys, *rel, is_left).map(|columns| (*rel, columns)),
             From::Join { .. } => None,
         };
         let wanted: Option<Vec<WantedColumn>> = columns.map(|(rel, columns)| {
@@ -838,11 +844,11 @@ fn full_merge(level: &mut Level<'_>, sides: [&From; 2], keys: &[merge::Key], on:
         });
         let wanted = wanted.as_ref().map(|wanted| (wanted.as_slice(), false));
         let joined = list(level, &[side], &mut Vec::new(), wanted)?;
-        built.push(merge::sorted(level, joined, keys, is_left)?);
+        built.push(merge_join::sorted(level, joined, keys, is_left)?);
     }
     let (Some(right), Some(left)) = (built.pop(), built.pop()) else {
         return Err(Error::internal("a join of less than two sides"));
     };
     let rows = left.rows + right.rows;
-    merge::merged(level, [left, right], keys, JoinType::Full, on, rows)
+    merge_join::merged(level, [left, right], keys, JoinType::Full, on, rows)
 }

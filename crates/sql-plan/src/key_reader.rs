@@ -7,7 +7,7 @@ use types::Datum;
 
 use super::node::KeyColumn;
 
-/// Reads columns from an index's key into a frame.
+/// Reads columns from an index's key into registers.
 #[derive(Clone, Debug)]
 pub struct KeyReader {
     /// The key's columns up to the last one that is wanted, with the slot of each that is.
@@ -33,13 +33,13 @@ impl KeyReader {
 
     /// Reads a key; `false` if it is none of this index's.
     #[inline]
-    pub fn read(&self, key: &[u8], frame: &mut [Datum]) -> bool {
+    pub fn read(&self, key: &[u8], registers: &mut [Datum]) -> bool {
         let mut rest = key;
         for (column, slot) in &self.steps {
             let Some((bytes, behind)) = types::split_key(rest, column.ty, column.descending) else { return false };
             if let Some(slot) = slot {
                 let Some(value) = types::decode_key(bytes, column.ty, column.descending) else { return false };
-                frame[*slot as usize] = value;
+                registers[*slot as usize] = value;
             }
             rest = behind;
         }

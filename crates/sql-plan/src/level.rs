@@ -1,4 +1,4 @@
-//! One query level while it is planned: its frame and where its names are in it.
+//! One query level while it is planned: its registers and where its names are in it.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -210,11 +210,11 @@ impl<'a> Level<'a> {
 
     /// The plan of this level.
     pub fn finish(self, root: Node, output: Vec<Slot>) -> (QueryPlan, Vec<(Outer, Slot)>) {
-        let (frame, params) = (self.slots, self.cx.params);
+        let (registers, params) = (self.slots, self.cx.params);
         let (rows, cost) = self.result;
         let straight = root.straight(&output);
         let (subplans, ctes) = (self.subplans, self.ctes);
-        let plan = QueryPlan { frame, params, root, output, straight, subplans, ctes, rows, cost };
+        let plan = QueryPlan { registers, params, root, output, straight, subplans, ctes, rows, cost };
         (plan, self.outer)
     }
 

@@ -1,7 +1,7 @@
 //! From the bound statement to a plan.
 //!
-//! Responsible for: the layout of frames, access paths (key, keys, range, order of an index), the order and method of joins,
-//! where conditions are tested, compiling expressions to the frame, EXPLAIN's text.
+//! Responsible for: the layout of registers, access paths (key, keys, range, order of an index), the order and method of joins,
+//! where conditions are tested, compiling expressions to the registers, EXPLAIN's text.
 //! Not responsible for: what names and types mean (`sql-bind`), running (`sql-exec`).
 //! Invariants: a plan holds no data and refers to the catalog only through the descriptors it was made from; the whole
 //! qualification of a row that may be locked is kept beside its access path, for the re-check of rule R7. A condition that may
@@ -22,7 +22,7 @@ mod join;
 mod key_reader;
 mod leak;
 mod level;
-mod merge;
+mod merge_join;
 mod methods;
 mod modify;
 mod node;
@@ -109,7 +109,7 @@ pub(crate) struct PlanContext<'a> {
     pub stats: &'a dyn PlannerStats,
     /// Where the rows of WITH queries are kept.
     pub cells: cte::Cells,
-    /// Number of parameters; they are the first slots of every frame.
+    /// Number of parameters; they are the first slots of all registers.
     pub params: usize,
     /// Values that the parameters have this time: what the plan is good for, if they are typical.
     pub hints: &'a [Datum],
@@ -174,7 +174,7 @@ pub fn plan_cursor(
     Ok(Arc::new(Plan { root: Arc::new(root), changes: false, fills: false, cells, row_ids, is_large }))
 }
 
-/// Plans a statement whose frame has room for at least `params` parameters.
+/// Plans a statement whose registers have room for at least `params` parameters.
 pub(crate) fn plan_with_params(
     statement: &Statement,
     params: usize,

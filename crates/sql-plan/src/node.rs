@@ -1,7 +1,7 @@
 //! The nodes of a plan: what each operator of `sql-exec` is told.
 //!
-//! Invariants: a node names values by slot of its query's frame; an operator writes only the slots its node lists, so that
-//! whatever else is in the frame stays while it runs. Nodes are immutable and shared by all executions.
+//! Invariants: a node names values by slot of its query's registers; an operator writes only the slots its node lists, so that
+//! whatever else is in the registers stays while it runs. Nodes are immutable and shared by all executions.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -18,11 +18,11 @@ use types::Datum;
 use super::foreign_key::{ReferencedKey, ReferencingKey};
 pub use super::key_reader::KeyReader;
 
-/// The plan of one query level, with a frame of its own.
+/// The plan of one query level, with registers of its own.
 #[derive(Debug)]
 pub struct QueryPlan {
-    /// Slots of the frame. The statement's parameters come first.
-    pub frame: usize,
+    /// Slots of the registers. The statement's parameters come first.
+    pub registers: usize,
     /// Number of the statement's parameters.
     pub params: usize,
     /// Operators.
@@ -30,7 +30,7 @@ pub struct QueryPlan {
     /// Slots of the result's columns.
     pub output: Vec<Slot>,
     /// The result's columns by their numbers in the reader of the scan that is all there is of the plan: then what only the
-    /// result has is never put into the frame.
+    /// result has is never put into the registers.
     pub straight: Option<Box<[u32]>>,
     /// Subqueries in expressions.
     pub subplans: Vec<Subplan>,
@@ -56,7 +56,7 @@ pub struct CtePlan {
 /// A query inside another.
 #[derive(Debug)]
 pub struct Subplan {
-    /// Its plan, with a frame of its own.
+    /// Its plan, with registers of its own.
     pub plan: Arc<QueryPlan>,
     /// What it takes from the query around it: a value there, the slot it goes to here.
     pub args: Vec<(Code, Slot)>,
@@ -318,7 +318,7 @@ pub struct ScanNode {
     pub table: Arc<PlannedTable>,
     /// The name that EXPLAIN shows.
     pub alias: String,
-    /// Reads the used columns of a row into the frame.
+    /// Reads the used columns of a row into the registers.
     pub reader: RowReader,
     /// Reads the used columns from the index's key instead: an index-only scan.
     pub keys: Option<KeyReader>,
@@ -337,7 +337,7 @@ pub struct ScanNode {
 /// What a condition of a scan's filter needs of the reader's columns; the others are read if it holds.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
-    /// So many, from the first on, in the frame.
+    /// So many, from the first on, in the registers.
     Columns(usize),
     /// It compares this column with a value, and can where the row lies.
     Stored(usize),
@@ -660,7 +660,7 @@ pub struct MaterializeNode {
     pub slots: Vec<Slot>,
 }
 
-/// A sort key in a frame.
+/// A sort key in registers.
 #[derive(Clone, Copy, Debug)]
 pub struct SortSlot {
     /// Where the key is.
@@ -714,7 +714,7 @@ pub struct AggregateNode {
     pub carried: Vec<Slot>,
     /// What each group has a state of.
     pub calls: Vec<AggregateCall>,
-    /// What goes to the frame of each group.
+    /// What goes to the registers of each group.
     pub results: Vec<AggregateResult>,
     /// GROUPING SETS: each the numbers of its keys; the others are NULL in its groups. Empty: one set of all.
     pub sets: Vec<Vec<usize>>,
@@ -941,7 +941,7 @@ pub struct CurrentNode {
     pub table: Arc<PlannedTable>,
     /// The name that EXPLAIN shows.
     pub alias: String,
-    /// Reads the used columns of a row into the frame.
+    /// Reads the used columns of a row into the registers.
     pub reader: RowReader,
     /// The cursor's name.
     pub cursor: String,
@@ -952,7 +952,7 @@ pub struct CurrentNode {
 pub struct LockTarget {
     /// The table.
     pub table: Arc<PlannedTable>,
-    /// Reads the used columns of a row into the frame.
+    /// Reads the used columns of a row into the registers.
     pub reader: RowReader,
     /// Where the row's number goes.
     pub row_slot: Slot,
@@ -967,7 +967,7 @@ pub struct LockTarget {
 pub struct Target {
     /// The table that is changed.
     pub table: Arc<PlannedTable>,
-    /// Reads the used columns of a row into the frame.
+    /// Reads the used columns of a row into the registers.
     pub reader: RowReader,
     /// Makes the stored form of a row.
     pub writer: RowWriter,

@@ -11,7 +11,7 @@ use sql_ir::{AggCall, Body, Column, Expr, From, Query, RelKind, Sample, SetOp, T
 
 use super::join;
 use super::level::{Level, Outer};
-use super::merge::WantedColumn;
+use super::merge_join::WantedColumn;
 use super::methods::sort_cost;
 use super::node::{
     AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node,

@@ -357,11 +357,11 @@ fn tried(level: &Level<'_>, rel: usize, expr: &Expr) -> Option<f64> {
     if names.params > level.cx.hints.len() {
         return None;
     }
-    let mut frame = vec![Datum::Null];
-    frame.extend_from_slice(&level.cx.hints[..names.params]);
+    let mut registers = vec![Datum::Null];
+    registers.extend_from_slice(&level.cx.hints[..names.params]);
     let mut holds = |value: &Datum| {
-        frame[0] = value.clone();
-        evaluate_over(&code, &frame, eval).ok().map(|result| matches!(result, Datum::Bool(true)))
+        registers[0] = value.clone();
+        evaluate_over(&code, &registers, eval).ok().map(|result| matches!(result, Datum::Bool(true)))
     };
     let (mut share, mut rest) = (0.0, 1.0 - of.null_fraction);
     for (value, part) in &of.common {

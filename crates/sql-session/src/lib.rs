@@ -313,7 +313,7 @@ fn initial_settings(shared: &Shared, role: &[RoleSetting], catalog: &Catalog, da
 struct Binding {
     key: Arc<BindingKey>,
     hash: u64,
-    generation: u64,
+    settings_version: u64,
     catalog_version: u64,
     /// It was made of definitions of the open transaction: the catalog's version does not tell when they are taken back.
     of_own: bool,
@@ -544,9 +544,9 @@ impl Session {
 
     /// Brings search path and binding key up to date; cheap when nothing changed.
     fn refresh_binding(&mut self, catalog: &Catalog) {
-        let generation = self.environment.settings.borrow().binding_generation;
+        let settings_version = self.environment.settings.borrow().binding_version;
         if let Some(binding) = &self.binding
-            && binding.generation == generation
+            && binding.settings_version == settings_version
             && binding.catalog_version == catalog.version
             && !binding.of_own
             && !self.has_own_ddl()
@@ -578,7 +578,7 @@ impl Session {
         };
         let hash = key.hash64();
         let (catalog_version, of_own) = (catalog.version, self.has_own_ddl());
-        self.binding = Some(Binding { key: Arc::new(key), hash, generation, catalog_version, of_own });
+        self.binding = Some(Binding { key: Arc::new(key), hash, settings_version, catalog_version, of_own });
     }
 
     fn has_own_ddl(&self) -> bool {

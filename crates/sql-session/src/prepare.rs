@@ -439,9 +439,9 @@ impl Session {
         if !matches!(statement.kind, StatementBody::Query(_)) {
             return true;
         }
-        let generation = self.environment.settings.borrow().binding_generation;
+        let settings_version = self.environment.settings.borrow().binding_version;
         let is_bound_so = |binding: &super::Binding| {
-            binding.generation == generation && binding.hash == statement.binding && !binding.of_own
+            binding.settings_version == settings_version && binding.hash == statement.binding && !binding.of_own
         };
         if !self.binding.as_ref().is_some_and(is_bound_so)
             || !statement.is_for(self.who().role)

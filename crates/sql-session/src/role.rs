@@ -300,9 +300,9 @@ impl Session {
 
     /// Adopts the identity that settings say, if they have changed.
     pub(super) fn follow_settings(&mut self) {
-        let generation = self.environment.settings.borrow().binding_generation;
+        let settings_version = self.environment.settings.borrow().binding_version;
         // Without a binding it is not known whether the settings are followed.
-        if self.binding.as_ref().is_none_or(|binding| binding.generation != generation || binding.of_own) {
+        if self.binding.as_ref().is_none_or(|binding| binding.settings_version != settings_version || binding.of_own) {
             let catalog = self.catalog();
             self.refresh_binding(&catalog);
         }

@@ -116,7 +116,7 @@ pub struct Settings {
     /// What the client knows of each setting that is reported.
     announced: Vec<Arc<str>>,
     /// Rises when a setting that binding reads changes (search_path, DateStyle, TimeZone …).
-    pub binding_generation: u64,
+    pub binding_version: u64,
     /// What the planner is not to use.
     pub methods: sql_plan::PlanMethods,
     /// Whether the current role is a superuser now, to what only they may change.
@@ -200,7 +200,7 @@ impl Settings {
             told: [superuser; 2],
             reports: Vec::new(),
             announced: Vec::new(),
-            binding_generation: 0,
+            binding_version: 0,
             methods: sql_plan::PlanMethods::default(),
             engine: None,
         };
@@ -736,7 +736,7 @@ impl Settings {
             }
             "array_nulls" => {
                 Arc::make_mut(&mut self.output).array_nulls = &*text == "on";
-                self.binding_generation += 1;
+                self.binding_version += 1;
             }
             "standard_conforming_strings" => self.strings.in_plain = &*text == "off",
             "escape_string_warning" => self.strings.warns = &*text == "on",
@@ -759,7 +759,7 @@ impl Settings {
             }
             "log_min_duration_statement" => self.log_min_duration_ms = text.parse().unwrap_or(-1),
             name if name.starts_with("enable_") && self.methods.follow(name, &*text == "on") => {
-                self.binding_generation += 1;
+                self.binding_version += 1;
             }
             "lock_timeout" => self.lock_timeout_ms = text.parse().unwrap_or(0),
             "statement_timeout" => self.statement_timeout_ms = text.parse().unwrap_or(0),
@@ -772,7 +772,7 @@ impl Settings {
         if matches!(name, "DateStyle" | "TimeZone" | "IntervalStyle" | "search_path" | "extra_float_digits")
             || Identity::of(name).is_some()
         {
-            self.binding_generation += 1;
+            self.binding_version += 1;
         }
         if name.starts_with("default_transaction_") {
             let value = |other| if other == name { &*text } else { self.text(other) };

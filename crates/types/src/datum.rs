@@ -203,7 +203,7 @@ pub struct Array {
 const _: () = assert!(size_of::<Datum>() == 24);
 
 impl Datum {
-    /// Puts another value in its place. Values that own nothing, as most in a frame, are not asked to free it.
+    /// Puts another value in its place. Values that own nothing, as most in registers, are not asked to free it.
     #[inline]
     pub fn put(&mut self, value: Datum) {
         let owns_nothing = matches!(self, Datum::Null | Datum::Int4(_) | Datum::Int8(_) | Datum::Timestamp(_));

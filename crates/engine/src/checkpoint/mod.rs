@@ -47,18 +47,18 @@ pub(crate) struct ImageState {
     pub next_oid: u32,
     /// (OID, last value logged, whether it was handed out)
     pub sequences: Vec<(u32, i64, bool)>,
-    /// (table OID, generation, the next RowId): ids of rows that are gone are not used again (rule R3).
+    /// (table OID, storage, the next RowId): ids of rows that are gone are not used again (rule R3).
     pub tables: Vec<(u32, u32, u64)>,
 }
 
 /// A table's name in an image.
 pub(crate) fn table_name(id: StorageId) -> u64 {
-    u64::from(id.table.0) << 32 | u64::from(id.generation)
+    u64::from(id.table.0) << 32 | u64::from(id.storage)
 }
 
 /// As [`table_name`] was made.
 pub(crate) fn table_of(name: u64) -> StorageId {
-    StorageId { table: base::Oid((name >> 32) as u32), generation: name as u32 }
+    StorageId { table: base::Oid((name >> 32) as u32), storage: name as u32 }
 }
 
 /// What a shard knows of its images.
@@ -215,7 +215,7 @@ impl Shard {
                 continue;
             }
             let end = store.rows.end();
-            state.tables.push((id.table.0, id.generation, end.0));
+            state.tables.push((id.table.0, id.storage, end.0));
             units.extend((0..end.0).step_by(UNIT_ROWS as usize).map(|from| Unit {
                 table: table_name(id),
                 store: Arc::clone(&store),

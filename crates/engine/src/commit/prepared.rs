@@ -72,7 +72,7 @@ pub(crate) struct PreparedState {
     what: PreparedTransaction,
     /// (OID, modes)
     tables: Vec<(u32, u8)>,
-    /// (table, generation, row, modes)
+    /// (table, storage, row, modes)
     rows: Vec<(u32, u32, u64, u8)>,
     reads: Option<Written>,
 }
@@ -123,8 +123,8 @@ fn state(
     let mut storages = Storages::new(&stores);
     let locks = inner.store.row_locks(core);
     let rows = locks.iter().filter_map(|(table, row, modes)| {
-        let StorageId { table, generation } = storages.of(table)?;
-        Some((table.0, generation, row.0, *modes))
+        let StorageId { table, storage } = storages.of(table)?;
+        Some((table.0, storage, row.0, *modes))
     });
     PreparedState {
         what: what.clone(),
@@ -414,8 +414,8 @@ impl Restoring {
             let answer = inner.store.lock_row(core, &table.rows, row, mode, mvcc::WaitPolicy::Never, &inner.nobody);
             matches!(answer, LockResult::Granted { .. })
         };
-        for (oid, generation, row, modes) in &state.rows {
-            let id = StorageId { table: Oid(*oid), generation: *generation };
+        for (oid, storage, row, modes) in &state.rows {
+            let id = StorageId { table: Oid(*oid), storage: *storage };
             let Some(table) = tables.get(&id) else { continue };
             for mode in advisory::row_modes(*modes) {
                 if !lock(&mut core, table, RowId(*row), mode) {

@@ -18,7 +18,7 @@ pub(crate) struct Written {
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct WrittenTable {
     oid: u32,
-    generation: u32,
+    storage: u32,
     whole: bool,
     /// The rows are blocks of so many, as a power of two.
     #[serde(default)]
@@ -42,7 +42,7 @@ impl ReadSet {
             let number = number as u16;
             let mut written = WrittenTable {
                 oid: known.store.id.table.0,
-                generation: known.store.id.generation,
+                storage: known.store.id.storage,
                 whole: known.whole.is_some(),
                 block: known.block,
                 rows: self.rows.iter().filter(|item| item.table == number).map(|item| item.row.0).collect(),
@@ -70,7 +70,7 @@ impl ReadSet {
     pub fn read(&mut self, written: Written, find: impl Fn(StorageId) -> Option<Arc<TableStore>>) {
         let as_of = Timestamp(0);
         for table in written.tables {
-            let id = StorageId { table: base::Oid(table.oid), generation: table.generation };
+            let id = StorageId { table: base::Oid(table.oid), storage: table.storage };
             let Some(store) = find(id) else { continue };
             let number = self.number_of(&store) as usize;
             self.tables[number].block = table.block.min(63);

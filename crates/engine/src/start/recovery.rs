@@ -112,8 +112,8 @@ impl Replay {
             options.threads,
             ImageRows { image, tables, ts: Timestamp(manifest.ts), progress, next },
         )?;
-        for (table, generation, next) in state.tables {
-            if let Some(store) = self.tables.get(&StorageId { table: Oid(table), generation }) {
+        for (table, storage, next) in state.tables {
+            if let Some(store) = self.tables.get(&StorageId { table: Oid(table), storage }) {
                 store.rows.set_next_row_id(RowId(next));
             }
         }

@@ -141,7 +141,7 @@ impl RowGarbage for Upkeep {
     }
 }
 
-/// The rows of one generation of a table.
+/// The rows of a table under one storage number.
 #[derive(Debug)]
 pub struct TableStore {
     /// Which.
@@ -163,9 +163,9 @@ impl Drop for TableStore {
     }
 }
 
-/// The generation of rows that a descriptor speaks of.
+/// The rows that a descriptor speaks of.
 pub fn storage_id(table: &TableDesc) -> StorageId {
-    StorageId { table: table.oid, generation: table.storage }
+    StorageId { table: table.oid, storage: table.storage }
 }
 
 impl TableStore {

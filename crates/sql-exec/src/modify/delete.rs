@@ -36,20 +36,20 @@ impl Delete {
 }
 
 impl Operator for Delete {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let target = &self.node.target;
         loop {
-            let row = match self.rows.next(target, &self.node.choice, cx, frame, |_, _| Ok(RowLockMode::Update))? {
+            let row = match self.rows.next(target, &self.node.choice, cx, registers, |_, _| Ok(RowLockMode::Update))? {
                 NextLocked::Row(row) => row,
                 NextLocked::Done => return self.constraints.finish(&self.node, cx),
                 NextLocked::Wait(wait) => return Ok(Next::Wait(wait)),
             };
-            self.constraints.note_old(target, frame);
+            self.constraints.note_old(target, registers);
             self.constraints.note_deleted(target);
             let table = target.table.open(cx.run.txn)?;
             cx.run.txn.delete(table, row)?;
-            note_deleter(target, cx, frame);
-            if let Some(next) = changed(target, cx, frame)? {
+            note_deleter(target, cx, registers);
+            if let Some(next) = changed(target, cx, registers)? {
                 return Ok(next);
             }
         }

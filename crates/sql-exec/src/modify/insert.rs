@@ -67,56 +67,62 @@ impl Insert {
         }
     }
 
-    /// Puts the next source row into the frame.
-    fn read(&mut self, node: &InsertNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    /// Puts the next source row into the registers.
+    fn read(&mut self, node: &InsertNode, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         if let Some(input) = &mut self.input {
-            return input.next(cx, frame);
+            return input.next(cx, registers);
         }
         let InsertRows::Values { rows, slots } = &node.source else { return Ok(Next::Done) };
-        if self.at == rows.len() && cx.run.next_parameter_row(frame) {
+        if self.at == rows.len() && cx.run.next_parameter_row(registers) {
             self.at = 0;
         }
         let Some(row) = rows.get(self.at) else { return Ok(Next::Done) };
         self.at += 1;
         for (code, &slot) in row.iter().zip(slots) {
-            let value = code.value(cx, frame)?.into_owned();
-            frame[slot as usize].put(value);
+            let value = code.value(cx, registers)?.into_owned();
+            registers[slot as usize].put(value);
         }
         Ok(Next::Row)
     }
 
     /// Computes the columns and the tuple of a new row.
-    fn compute(&mut self, node: &InsertNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+    fn compute(&mut self, node: &InsertNode, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<()> {
         let target = &node.target;
         for (slot, code) in &node.columns {
-            let value = code.value(cx, frame)?.into_owned();
-            frame[*slot as usize].put(value);
+            let value = code.value(cx, registers)?.into_owned();
+            registers[*slot as usize].put(value);
         }
-        check(target, None, cx, frame)?;
+        check(target, None, cx, registers)?;
         self.tuple.clear();
-        target.writer.write(frame, &target.slots, &mut self.tuple)
+        target.writer.write(registers, &target.slots, &mut self.tuple)
     }
 
     /// Moves the proposed row to `excluded`.
-    fn exclude(node: &InsertNode, frame: &mut [Datum]) {
+    fn exclude(node: &InsertNode, registers: &mut [Datum]) {
         if let Some(ConflictAction::Update { excluded, .. }) = &node.on_conflict {
             for (&from, &to) in node.target.slots.iter().zip(excluded) {
-                frame[to as usize] = frame[from as usize].clone();
+                registers[to as usize] = registers[from as usize].clone();
             }
         }
     }
 
     /// Brings the proposed row back from `excluded`.
-    fn include(node: &InsertNode, frame: &mut [Datum]) {
+    fn include(node: &InsertNode, registers: &mut [Datum]) {
         if let Some(ConflictAction::Update { excluded, .. }) = &node.on_conflict {
             for (&to, &from) in node.target.slots.iter().zip(excluded) {
-                frame[to as usize] = frame[from as usize].clone();
+                registers[to as usize] = registers[from as usize].clone();
             }
         }
     }
 
     /// Locks the row in the way and computes what becomes of it.
-    fn conflict(&mut self, node: &InsertNode, row: RowId, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn conflict(
+        &mut self,
+        node: &InsertNode,
+        row: RowId,
+        cx: &mut Cx<'_, '_>,
+        registers: &mut [Datum],
+    ) -> Result<Next> {
         let Some(ConflictAction::Update { set, filter, mode, .. }) = &node.on_conflict else {
             return Err(Error::internal("a conflict without an action"));
         };
@@ -130,14 +136,14 @@ impl Insert {
             ));
         }
         let target = &node.target;
-        let readable = match lock(target, row, *mode, cx, &mut self.newest, frame)? {
+        let readable = match lock(target, row, *mode, cx, &mut self.newest, registers)? {
             Locked::Moved => true,
             Locked::Same => {
                 self.newest.clear();
                 let table = target.table.open(cx.run.txn)?;
                 let found = cx.run.txn.fetch(table, row, &mut self.newest)?;
                 if found {
-                    target.reader.read(self.newest.row(0), frame);
+                    target.reader.read(self.newest.row(0), registers);
                 }
                 found
             }
@@ -146,15 +152,15 @@ impl Insert {
         };
         if !readable {
             // It was deleted meanwhile: the proposed row is tried again.
-            Insert::include(node, frame);
+            Insert::include(node, registers);
             self.state = InsertState::Inserting;
             return Ok(Next::Row);
         }
-        if !all_true(filter, cx, frame)? {
+        if !all_true(filter, cx, registers)? {
             self.state = InsertState::Reading;
             return Ok(Next::Row);
         }
-        self.apply(node, row, set, cx, frame)?;
+        self.apply(node, row, set, cx, registers)?;
         self.state = InsertState::Updating(row);
         Ok(Next::Row)
     }
@@ -165,34 +171,34 @@ impl Insert {
         row: RowId,
         set: &[(usize, Code)],
         cx: &mut Cx<'_, '_>,
-        frame: &mut [Datum],
+        registers: &mut [Datum],
     ) -> Result<()> {
         let target = &node.target;
         let mut values: SmallVec<[Datum; 8]> = SmallVec::new();
         for (_, code) in set {
-            values.push(code.eval(cx, frame)?);
+            values.push(code.eval(cx, registers)?);
         }
-        self.constraints.note_old(target, frame);
+        self.constraints.note_old(target, registers);
         for ((column, _), value) in set.iter().zip(values) {
-            frame[target.slots[*column] as usize] = value;
+            registers[target.slots[*column] as usize] = value;
         }
-        check(target, None, cx, frame)?;
-        self.constraints.note_updated(target, row, frame);
+        check(target, None, cx, registers)?;
+        self.constraints.note_updated(target, row, registers);
         self.tuple.clear();
-        target.writer.write(frame, &target.slots, &mut self.tuple)
+        target.writer.write(registers, &target.slots, &mut self.tuple)
     }
 }
 
 impl Operator for Insert {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let node = Arc::clone(&self.node);
         let target = &node.target;
         let updates = matches!(node.on_conflict, Some(ConflictAction::Update { .. }));
         loop {
             match self.state {
-                InsertState::Reading => match self.read(&node, cx, frame)? {
+                InsertState::Reading => match self.read(&node, cx, registers)? {
                     Next::Row => {
-                        self.compute(&node, cx, frame)?;
+                        self.compute(&node, cx, registers)?;
                         self.state = InsertState::Inserting;
                     }
                     Next::Done => self.state = InsertState::Done,
@@ -203,7 +209,7 @@ impl Operator for Insert {
                     let arbiter = match &node.by_values {
                         None => node.arbiter,
                         Some(choice) => {
-                            let values = choice.params.iter().map(|(_, code)| code.eval(cx, frame));
+                            let values = choice.params.iter().map(|(_, code)| code.eval(cx, registers));
                             ConflictArbiter::Index(choice.chosen(&values.collect::<Result<Vec<_>>>()?)?)
                         }
                     };
@@ -213,14 +219,14 @@ impl Operator for Insert {
                             if updates {
                                 self.own.insert(row.0);
                             }
-                            self.constraints.note_inserted(target, row, frame);
-                            note_system(target, row, false, cx, frame);
-                            if let Some(next) = changed(target, cx, frame)? {
+                            self.constraints.note_inserted(target, row, registers);
+                            note_system(target, row, false, cx, registers);
+                            if let Some(next) = changed(target, cx, registers)? {
                                 return Ok(next);
                             }
                         }
                         Step::Ready(InsertOutcome::Conflict(row)) if updates => {
-                            Insert::exclude(&node, frame);
+                            Insert::exclude(&node, registers);
                             self.state = InsertState::Locking(row);
                         }
                         Step::Ready(InsertOutcome::Conflict(_)) => self.state = InsertState::Reading,
@@ -228,7 +234,7 @@ impl Operator for Insert {
                     }
                 }
                 InsertState::Locking(row) => {
-                    if let Next::Wait(wait) = self.conflict(&node, row, cx, frame)? {
+                    if let Next::Wait(wait) = self.conflict(&node, row, cx, registers)? {
                         return Ok(Next::Wait(wait));
                     }
                 }
@@ -240,8 +246,8 @@ impl Operator for Insert {
                     }
                     self.own.insert(row.0);
                     self.state = InsertState::Reading;
-                    note_system(target, row, true, cx, frame);
-                    if let Some(next) = changed(target, cx, frame)? {
+                    note_system(target, row, true, cx, registers);
+                    if let Some(next) = changed(target, cx, registers)? {
                         return Ok(next);
                     }
                 }

@@ -27,7 +27,7 @@ pub(crate) struct Merge {
     tuple: Vec<u8>,
     /// The target's columns as the input gave them: it may go on from there.
     given: Vec<Datum>,
-    /// The newest version of the row is in the frame, and is locked.
+    /// The newest version of the row is in the registers, and is locked.
     newest_seen: bool,
     /// What the row to be locked is going to have.
     values: Vec<Datum>,
@@ -37,7 +37,7 @@ pub(crate) struct Merge {
 enum MergeState {
     /// The next row is wanted.
     Reading,
-    /// What is to be done with the row of the target in the frame is decided.
+    /// What is to be done with the row of the target in the registers is decided.
     Matched(RowId),
     /// The row is to be locked like this, for this action.
     Locking(RowId, usize, RowLockMode),
@@ -79,9 +79,9 @@ impl Merge {
     }
 
     /// The first action whose condition holds; `None` if there is nothing to do.
-    fn choose(node: &MergeNode, matched: bool, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<Option<usize>> {
+    fn choose(node: &MergeNode, matched: bool, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<Option<usize>> {
         for (number, action) in node.actions.iter().enumerate().filter(|(_, a)| a.matched == matched) {
-            if all_true(&action.condition, cx, frame)? {
+            if all_true(&action.condition, cx, registers)? {
                 return Ok((!matches!(action.kind, MergeWork::Nothing)).then_some(number));
             }
         }
@@ -94,13 +94,13 @@ impl Merge {
         node: &MergeNode,
         values: &[(usize, Code)],
         cx: &mut Cx<'_, '_>,
-        frame: &mut [Datum],
+        registers: &mut [Datum],
     ) -> Result<()> {
         self.values.clear();
         for (_, code) in values {
-            self.values.push(code.eval(cx, frame)?);
+            self.values.push(code.eval(cx, registers)?);
         }
-        self.put(node, values, cx, frame)
+        self.put(node, values, cx, registers)
     }
 
     /// Puts what was computed into the target's slots, as [`Merge::compute`].
@@ -109,21 +109,21 @@ impl Merge {
         node: &MergeNode,
         values: &[(usize, Code)],
         cx: &mut Cx<'_, '_>,
-        frame: &mut [Datum],
+        registers: &mut [Datum],
     ) -> Result<()> {
         let target = &node.target;
         for ((column, _), value) in values.iter().zip(self.values.drain(..)) {
-            frame[target.slots[*column] as usize] = value;
+            registers[target.slots[*column] as usize] = value;
         }
-        check(target, None, cx, frame)?;
+        check(target, None, cx, registers)?;
         self.tuple.clear();
-        target.writer.write(frame, &target.slots, &mut self.tuple)
+        target.writer.write(registers, &target.slots, &mut self.tuple)
     }
 
     /// Gives the input its row back.
-    fn give_back(&mut self, frame: &mut [Datum]) {
+    fn give_back(&mut self, registers: &mut [Datum]) {
         for (&slot, value) in self.node.target.slots.iter().zip(self.given.drain(..)) {
-            frame[slot as usize] = value;
+            registers[slot as usize] = value;
         }
         self.state = MergeState::Reading;
     }
@@ -135,25 +135,25 @@ impl Merge {
         action: usize,
         mode: RowLockMode,
         cx: &mut Cx<'_, '_>,
-        frame: &mut [Datum],
+        registers: &mut [Datum],
     ) -> Result<Option<Next>> {
         let node = Arc::clone(&self.node);
         let target = &node.target;
-        match lock(target, row, mode, cx, &mut self.newest, frame)? {
+        match lock(target, row, mode, cx, &mut self.newest, registers)? {
             Locked::Same => {}
             Locked::Moved if self.newest_seen => {}
             Locked::Moved => {
                 self.newest_seen = true;
                 // What is done with it is decided anew, if it is still a partner at all.
-                let still = all_true(&node.recheck, cx, frame)?;
+                let still = all_true(&node.recheck, cx, registers)?;
                 self.state = if still { MergeState::Matched(row) } else { MergeState::Unmatched };
                 if !still {
-                    target.slots.iter().for_each(|slot| frame[*slot as usize] = Datum::Null);
+                    target.slots.iter().for_each(|slot| registers[*slot as usize] = Datum::Null);
                 }
                 return Ok(None);
             }
             Locked::Gone => {
-                target.slots.iter().for_each(|slot| frame[*slot as usize] = Datum::Null);
+                target.slots.iter().for_each(|slot| registers[*slot as usize] = Datum::Null);
                 self.state = MergeState::Unmatched;
                 return Ok(None);
             }
@@ -161,42 +161,43 @@ impl Merge {
         }
         self.own.insert(row.0);
         if !cx.run.shared.touch(target, row) {
-            self.give_back(frame);
+            self.give_back(registers);
             return Ok(None);
         }
-        self.constraints.note_old(target, frame);
+        self.constraints.note_old(target, registers);
         if let MergeWork::Update(set) = &node.actions[action].kind {
-            self.put(&node, &set.values, cx, frame)?;
-            self.constraints.note_updated(target, row, frame);
+            self.put(&node, &set.values, cx, registers)?;
+            self.constraints.note_updated(target, row, registers);
             self.state = MergeState::Storing(row);
             return Ok(None);
         }
         self.constraints.note_deleted(target);
         let table = target.table.open(cx.run.txn)?;
         cx.run.txn.delete(table, row)?;
-        self.finish_row(cx, frame)
+        self.finish_row(cx, registers)
     }
 
-    fn finish_row(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Option<Next>> {
+    fn finish_row(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Option<Next>> {
         let node = Arc::clone(&self.node);
-        let next = changed(&node.target, cx, frame)?;
-        self.give_back(frame);
+        let next = changed(&node.target, cx, registers)?;
+        self.give_back(registers);
         Ok(next)
     }
 }
 
 impl Operator for Merge {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let node = Arc::clone(&self.node);
         let target = &node.target;
         loop {
             let next = match self.state {
-                MergeState::Reading => match self.input.next(cx, frame)? {
+                MergeState::Reading => match self.input.next(cx, registers)? {
                     Next::Row => {
                         self.newest_seen = false;
                         self.given.clear();
-                        self.given.extend(target.slots.iter().map(|slot| frame[*slot as usize].clone()));
-                        self.state = row_in(frame, target.row_slot).map_or(MergeState::Unmatched, MergeState::Matched);
+                        self.given.extend(target.slots.iter().map(|slot| registers[*slot as usize].clone()));
+                        self.state =
+                            row_in(registers, target.row_slot).map_or(MergeState::Unmatched, MergeState::Matched);
                         None
                     }
                     Next::Done => {
@@ -206,34 +207,34 @@ impl Operator for Merge {
                     wait => Some(wait),
                 },
                 MergeState::Matched(row) => {
-                    match Merge::choose(&node, true, cx, frame)? {
+                    match Merge::choose(&node, true, cx, registers)? {
                         Some(_) if self.own.contains(&row.0) => return Err(twice()),
                         Some(action) => {
                             let mode = match &node.actions[action].kind {
-                                MergeWork::Update(set) => new_values(set, target, cx, frame, &mut self.values)?,
+                                MergeWork::Update(set) => new_values(set, target, cx, registers, &mut self.values)?,
                                 _ => RowLockMode::Update,
                             };
                             self.state = MergeState::Locking(row, action, mode);
                         }
-                        None => self.give_back(frame),
+                        None => self.give_back(registers),
                     }
                     None
                 }
-                MergeState::Locking(row, action, mode) => self.lock_and_do(row, action, mode, cx, frame)?,
+                MergeState::Locking(row, action, mode) => self.lock_and_do(row, action, mode, cx, registers)?,
                 MergeState::Storing(row) => {
                     let table = target.table.open(cx.run.txn)?;
                     match cx.run.txn.update(table, row, &self.tuple)? {
-                        Step::Ready(()) => self.finish_row(cx, frame)?,
+                        Step::Ready(()) => self.finish_row(cx, registers)?,
                         Step::Wait(wait) => Some(Next::Wait(wait)),
                     }
                 }
                 MergeState::Unmatched => {
-                    match Merge::choose(&node, false, cx, frame)?.map(|action| &node.actions[action].kind) {
+                    match Merge::choose(&node, false, cx, registers)?.map(|action| &node.actions[action].kind) {
                         Some(MergeWork::Insert(values)) => {
-                            self.compute(&node, values, cx, frame)?;
+                            self.compute(&node, values, cx, registers)?;
                             self.state = MergeState::Inserting;
                         }
-                        _ => self.give_back(frame),
+                        _ => self.give_back(registers),
                     }
                     None
                 }
@@ -242,8 +243,8 @@ impl Operator for Merge {
                     match cx.run.txn.insert(table, &self.tuple, ConflictArbiter::None)? {
                         Step::Ready(InsertOutcome::Inserted(row)) => {
                             self.own.insert(row.0);
-                            self.constraints.note_inserted(target, row, frame);
-                            self.finish_row(cx, frame)?
+                            self.constraints.note_inserted(target, row, registers);
+                            self.finish_row(cx, registers)?
                         }
                         Step::Ready(InsertOutcome::Conflict(_)) => {
                             return Err(Error::internal("a conflict without an action"));

@@ -24,27 +24,27 @@ use super::{Cx, Next, Operator, operator};
 enum Locked {
     /// The row is as it was read.
     Same,
-    /// It has moved: its newest version is in the frame.
+    /// It has moved: its newest version is in the registers.
     Moved,
     Gone,
     Wait(engine_api::Wait),
 }
 
-/// Locks a row to change it; a moved one is read into the frame.
+/// Locks a row to change it; a moved one is read into the registers.
 fn lock(
     target: &Target,
     row: RowId,
     mode: RowLockMode,
     cx: &mut Cx<'_, '_>,
     newest: &mut RowBatch,
-    frame: &mut [Datum],
+    registers: &mut [Datum],
 ) -> Result<Locked> {
     newest.clear();
     let table = target.table.open(cx.run.txn)?;
     Ok(match cx.run.txn.lock_row(table, row, mode, WaitPolicy::Block, newest)? {
         Step::Ready(RowLockOutcome::Locked) => Locked::Same,
         Step::Ready(RowLockOutcome::Moved) => {
-            target.reader.read(newest.row(0), frame);
+            target.reader.read(newest.row(0), registers);
             Locked::Moved
         }
         Step::Ready(RowLockOutcome::Own | RowLockOutcome::Gone | RowLockOutcome::Skipped) => Locked::Gone,
@@ -66,13 +66,13 @@ struct LockedRows {
 enum At {
     /// The next row is wanted.
     Input,
-    /// The row in the frame is to be locked like this.
+    /// The row in the registers is to be locked like this.
     Row(RowId, RowLockMode),
     End,
 }
 
 enum NextLocked {
-    /// A row is in the frame, and locked.
+    /// A row is in the registers, and locked.
     Row(RowId),
     Done,
     Wait(engine_api::Wait),
@@ -83,21 +83,21 @@ impl LockedRows {
         LockedRows { input: operator(input), at: At::Input, seen: FxHashSet::default(), newest: RowBatch::new() }
     }
 
-    /// The next row. `mode` says how the row in the frame is to be locked, and is asked again about one that has moved: as on PostgreSQL
+    /// The next row. `mode` says how the row in the registers is to be locked, and is asked again about one that has moved: as on PostgreSQL
     /// what becomes of a row is computed before anybody waits for it.
     fn next(
         &mut self,
         target: &Target,
         choice: &RowChoice,
         cx: &mut Cx<'_, '_>,
-        frame: &mut [Datum],
+        registers: &mut [Datum],
         mut mode: impl FnMut(&mut Cx<'_, '_>, &[Datum]) -> Result<RowLockMode>,
     ) -> Result<NextLocked> {
         loop {
             let (row, wanted) = match self.at {
-                At::Input => match self.input.next(cx, frame)? {
-                    Next::Row => match row_in(frame, target.row_slot) {
-                        Some(row) if self.is_first(row, target, choice, cx) => (row, mode(cx, frame)?),
+                At::Input => match self.input.next(cx, registers)? {
+                    Next::Row => match row_in(registers, target.row_slot) {
+                        Some(row) if self.is_first(row, target, choice, cx) => (row, mode(cx, registers)?),
                         _ => continue,
                     },
                     Next::Done => {
@@ -110,9 +110,9 @@ impl LockedRows {
                 At::End => return Ok(NextLocked::Done),
             };
             self.at = At::Input;
-            match lock(target, row, wanted, cx, &mut self.newest, frame)? {
+            match lock(target, row, wanted, cx, &mut self.newest, registers)? {
                 Locked::Same => return Ok(NextLocked::Row(row)),
-                Locked::Moved if all_true(&choice.recheck, cx, frame)? => match mode(cx, frame)? {
+                Locked::Moved if all_true(&choice.recheck, cx, registers)? => match mode(cx, registers)? {
                     stronger if stronger > wanted => self.at = At::Row(row, stronger),
                     _ => return Ok(NextLocked::Row(row)),
                 },
@@ -137,20 +137,20 @@ impl LockedRows {
     }
 }
 
-/// Computes the values of `set` for the row in the frame, and says how an update with them locks it: the strongest way only if a key that
+/// Computes the values of `set` for the row in the registers, and says how an update with them locks it: the strongest way only if a key that
 /// others may point to gets another value.
 fn new_values(
     set: &UpdateSet,
     target: &Target,
     cx: &mut Cx<'_, '_>,
-    frame: &[Datum],
+    registers: &[Datum],
     values: &mut Vec<Datum>,
 ) -> Result<RowLockMode> {
     values.clear();
     for (_, code) in &set.values {
-        values.push(code.eval(cx, frame)?);
+        values.push(code.eval(cx, registers)?);
     }
-    let differs = |at: &usize| values[*at] != frame[target.slots[set.values[*at].0] as usize];
+    let differs = |at: &usize| values[*at] != registers[target.slots[set.values[*at].0] as usize];
     let changes_key = set.mode == RowLockMode::Update && (set.keys.is_empty() || set.keys.iter().any(differs));
     Ok(if changes_key { RowLockMode::Update } else { RowLockMode::NoKeyUpdate })
 }
@@ -163,13 +163,13 @@ enum Violation<'t> {
 
 /// Computes the generated columns of the row in the target's slots; then NOT NULL and CHECK. `old` is the row before, of which
 /// the slots have what [`Target::rest`] does not read.
-fn check(target: &Target, old: Option<BatchRow<'_>>, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+fn check(target: &Target, old: Option<BatchRow<'_>>, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<()> {
     for (column, code) in &target.generated {
-        frame[target.slots[*column] as usize] = code.eval(cx, frame)?;
+        registers[target.slots[*column] as usize] = code.eval(cx, registers)?;
     }
-    let Some(violation) = violation(target, cx, frame)? else { return Ok(()) };
+    let Some(violation) = violation(target, cx, registers)? else { return Ok(()) };
     if let Some(old) = old {
-        target.rest.read(old, frame);
+        target.rest.read(old, registers);
     }
     let table = &target.table.info.desc.name;
     let error = match violation {
@@ -184,37 +184,37 @@ fn check(target: &Target, old: Option<BatchRow<'_>>, cx: &mut Cx<'_, '_>, frame:
         )
         .constraint(name),
     };
-    Err(with_row(error, target, cx, frame).table(table).schema(schema_name(cx, target)))
+    Err(with_row(error, target, cx, registers).table(table).schema(schema_name(cx, target)))
 }
 
 /// WITH CHECK OPTION, of a row that has been stored: a key that is taken is told first, as PostgreSQL does.
-fn check_views(target: &Target, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+fn check_views(target: &Target, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<()> {
     for (view, condition) in &target.view_checks {
-        if condition.truth(cx, frame)? != Some(true) {
+        if condition.truth(cx, registers)? != Some(true) {
             let message = format!("new row violates check option for view \"{view}\"");
             let error = Error::new(SqlState::WITH_CHECK_OPTION_VIOLATION, message);
-            return Err(with_row(error, target, cx, frame));
+            return Err(with_row(error, target, cx, registers));
         }
     }
     Ok(())
 }
 
 #[cold]
-fn with_row(error: Error, target: &Target, cx: &Cx<'_, '_>, frame: &[Datum]) -> Error {
-    match show_row(target, cx, frame) {
+fn with_row(error: Error, target: &Target, cx: &Cx<'_, '_>, registers: &[Datum]) -> Error {
+    match show_row(target, cx, registers) {
         Some(row) => error.detail(format!("Failing row contains {row}.")),
         None => error,
     }
 }
 
-fn violation<'t>(target: &'t Target, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<Option<Violation<'t>>> {
+fn violation<'t>(target: &'t Target, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<Option<Violation<'t>>> {
     for &column in &target.not_null {
-        if frame[target.slots[column] as usize].is_null() {
+        if registers[target.slots[column] as usize].is_null() {
             return Ok(Some(Violation::NotNull(&target.table.info.desc.columns[column].name)));
         }
     }
     for (name, condition) in &target.checks {
-        if condition.truth(cx, frame)? == Some(false) {
+        if condition.truth(cx, registers)? == Some(false) {
             return Ok(Some(Violation::Check(name)));
         }
     }
@@ -228,7 +228,7 @@ pub(super) fn schema_name(cx: &Cx<'_, '_>, target: &Target) -> String {
 
 /// The row as PostgreSQL shows it in details: values clipped to 64 bytes, and only those that the current role may read or has
 /// given. `None` if there are none.
-fn show_row(target: &Target, cx: &Cx<'_, '_>, frame: &[Datum]) -> Option<String> {
+fn show_row(target: &Target, cx: &Cx<'_, '_>, registers: &[Datum]) -> Option<String> {
     let desc = &target.table.info.desc;
     let (catalog, who) = (cx.run.eval.catalog(), cx.run.eval.identity().who());
     let whole = shown::reads_table(&catalog, who, desc.oid);
@@ -237,7 +237,7 @@ fn show_row(target: &Target, cx: &Cx<'_, '_>, frame: &[Datum]) -> Option<String>
         let may = || target.given.contains(&number) || shown::reads_column(&catalog, who, desc.oid, column.number);
         if !column.dropped && (whole || may()) {
             names.push(&column.name);
-            values.push(show(&frame[slot as usize], column.type_oid, cx));
+            values.push(show(&registers[slot as usize], column.type_oid, cx));
         }
     }
     match (whole, names.is_empty()) {
@@ -267,40 +267,40 @@ fn show(value: &Datum, ty: base::Oid, cx: &Cx<'_, '_>) -> String {
     format!("{}...", &text[..end])
 }
 
-/// Computes RETURNING into the frame.
-fn returning(target: &Target, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+/// Computes RETURNING into the registers.
+fn returning(target: &Target, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<()> {
     for (slot, code) in &target.returning {
-        frame[*slot as usize] = code.eval(cx, frame)?;
+        registers[*slot as usize] = code.eval(cx, registers)?;
     }
     Ok(())
 }
 
-/// Puts what the system columns show of the version that the transaction has just written into the frame, if they are used.
+/// Puts what the system columns show of the version that the transaction has just written into the registers, if they are used.
 /// `locked`: an INSERT has found the row, and locked it before it changed it.
 #[inline]
-fn note_system(target: &Target, row: RowId, locked: bool, cx: &Cx<'_, '_>, frame: &mut [Datum]) {
+fn note_system(target: &Target, row: RowId, locked: bool, cx: &Cx<'_, '_>, registers: &mut [Datum]) {
     let desc = &target.table.info.desc;
     let Some(slots) = target.slots.get(desc.columns.len()..).filter(|slots| !slots.is_empty()) else { return };
     let writer = cx.run.txn.id().map_or(0, base::TxnId::tag);
     for (slot, column) in slots.iter().zip(SystemColumn::ALL) {
-        frame[*slot as usize] = column.value(desc.oid, row, writer, if locked { writer } else { 0 });
+        registers[*slot as usize] = column.value(desc.oid, row, writer, if locked { writer } else { 0 });
     }
 }
 
 /// The same of a row that the transaction has just deleted: it is as it was, but for who has it.
 #[inline]
-fn note_deleter(target: &Target, cx: &Cx<'_, '_>, frame: &mut [Datum]) {
+fn note_deleter(target: &Target, cx: &Cx<'_, '_>, registers: &mut [Datum]) {
     let own = target.table.info.desc.columns.len();
     let Some(slot) = target.slots.get(own + SystemColumn::Xmax as usize) else { return };
-    frame[*slot as usize] = Datum::Oid(cx.run.txn.id().map_or(0, base::TxnId::tag));
+    registers[*slot as usize] = Datum::Oid(cx.run.txn.id().map_or(0, base::TxnId::tag));
 }
 
 /// Counts one changed row; `Row` if it is to be returned.
-fn changed(target: &Target, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Option<Next>> {
+fn changed(target: &Target, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Option<Next>> {
     cx.run.changed += 1;
-    check_views(target, cx, frame)?;
+    check_views(target, cx, registers)?;
     if target.returns {
-        returning(target, cx, frame)?;
+        returning(target, cx, registers)?;
         return Ok(Some(Next::Row));
     }
     Ok(cx.run.tick(1)?.map(Next::Wait))

@@ -16,7 +16,7 @@ use super::{LockedRows, NextLocked, changed, check, new_values, note_system};
 pub(crate) struct Update {
     node: Arc<UpdateNode>,
     rows: LockedRows,
-    /// What the row in the frame is going to have.
+    /// What the row in the registers is going to have.
     values: Vec<Datum>,
     /// The row whose new tuple is to be stored yet.
     storing: Option<RowId>,
@@ -42,34 +42,34 @@ impl Update {
         }
     }
 
-    /// Puts the new row into the frame and makes its tuple, of the one that was locked; the old row's keys are noted.
-    fn compute(&mut self, node: &UpdateNode, row: RowId, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+    /// Puts the new row into the registers and makes its tuple, of the one that was locked; the old row's keys are noted.
+    fn compute(&mut self, node: &UpdateNode, row: RowId, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<()> {
         let target = &node.target;
         if self.rows.newest.is_empty() {
             return Err(Error::internal("a row is locked to be changed and not shown"));
         }
         let old = self.rows.newest.row(0);
-        self.constraints.note_old(target, frame);
+        self.constraints.note_old(target, registers);
         for ((column, _), value) in node.set.values.iter().zip(self.values.drain(..)) {
-            frame[target.slots[*column] as usize] = value;
+            registers[target.slots[*column] as usize] = value;
         }
-        check(target, Some(old), cx, frame)?;
+        check(target, Some(old), cx, registers)?;
         if !target.view_checks.is_empty() {
             // They are looked at when the row has been stored, and may have to show all of it.
-            target.rest.read(old, frame);
+            target.rest.read(old, registers);
         }
-        self.constraints.note_updated(target, row, frame);
+        self.constraints.note_updated(target, row, registers);
         self.tuple.clear();
-        if target.writer.rewrite(old, &node.places, frame, &mut self.tuple)? {
+        if target.writer.rewrite(old, &node.places, registers, &mut self.tuple)? {
             return Ok(());
         }
-        target.rest.read(old, frame);
-        target.writer.write(frame, &target.slots, &mut self.tuple)
+        target.rest.read(old, registers);
+        target.writer.write(registers, &target.slots, &mut self.tuple)
     }
 }
 
 impl Operator for Update {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let node = Arc::clone(&self.node);
         let target = &node.target;
         loop {
@@ -77,10 +77,11 @@ impl Operator for Update {
                 Some(row) => row,
                 None => {
                     let values = &mut self.values;
-                    let mode = |cx: &mut Cx<'_, '_>, frame: &[Datum]| new_values(&node.set, target, cx, frame, values);
-                    match self.rows.next(target, &node.choice, cx, frame, mode)? {
+                    let mode =
+                        |cx: &mut Cx<'_, '_>, registers: &[Datum]| new_values(&node.set, target, cx, registers, values);
+                    match self.rows.next(target, &node.choice, cx, registers, mode)? {
                         NextLocked::Row(row) => {
-                            self.compute(&node, row, cx, frame)?;
+                            self.compute(&node, row, cx, registers)?;
                             row
                         }
                         NextLocked::Done => return self.constraints.finish(&node, cx),
@@ -93,8 +94,8 @@ impl Operator for Update {
                 self.storing = Some(row);
                 return Ok(Next::Wait(wait));
             }
-            note_system(target, row, false, cx, frame);
-            if let Some(next) = changed(target, cx, frame)? {
+            note_system(target, row, false, cx, registers);
+            if let Some(next) = changed(target, cx, registers)? {
                 return Ok(next);
             }
         }

@@ -19,8 +19,8 @@ use crate::{CastKind, CompareOp};
 pub trait Env {
     /// Settings, times, sequences.
     fn eval(&self) -> &dyn EvalContext;
-    /// The value of a subquery for the row in `frame`; `left` are the values of its left side.
-    fn subquery(&mut self, index: usize, kind: &SubqueryUse, left: &[Datum], frame: &[Datum]) -> Result<Datum>;
+    /// The value of a subquery for the row in `registers`; `left` are the values of its left side.
+    fn subquery(&mut self, index: usize, kind: &SubqueryUse, left: &[Datum], registers: &[Datum]) -> Result<Datum>;
     /// The transaction.
     fn transaction(&mut self) -> Result<&mut dyn Txn> {
         Err(Error::unsupported("numbers of transactions cannot be used here"))
@@ -53,10 +53,10 @@ pub fn count_conditions(conditions: &[Code]) -> Result<()> {
 }
 
 /// Whether all conditions are true (not false and not NULL).
-pub fn all_true<E: Env>(conditions: &[Code], env: &mut E, frame: &[Datum]) -> Result<bool> {
+pub fn all_true<E: Env>(conditions: &[Code], env: &mut E, registers: &[Datum]) -> Result<bool> {
     count_conditions(conditions)?;
     for condition in conditions {
-        if condition.truth(env, frame)? != Some(true) {
+        if condition.truth(env, registers)? != Some(true) {
             return Ok(false);
         }
     }
@@ -193,27 +193,27 @@ impl IntWidth {
 impl Code {
     /// The value, or a reference to where it already lies.
     #[inline]
-    pub fn value<'a, E: Env>(&'a self, env: &mut E, frame: &'a [Datum]) -> Result<Cow<'a, Datum>> {
+    pub fn value<'a, E: Env>(&'a self, env: &mut E, registers: &'a [Datum]) -> Result<Cow<'a, Datum>> {
         Ok(match self {
-            Code::Slot(slot) => Cow::Borrowed(&frame[*slot as usize]),
+            Code::Slot(slot) => Cow::Borrowed(&registers[*slot as usize]),
             Code::Const(value) => Cow::Borrowed(value),
-            code => Cow::Owned(code.eval(env, frame)?),
+            code => Cow::Owned(code.eval(env, registers)?),
         })
     }
 
     /// The value as a condition: `None` is NULL.
-    pub fn truth<E: Env>(&self, env: &mut E, frame: &[Datum]) -> Result<Option<bool>> {
+    pub fn truth<E: Env>(&self, env: &mut E, registers: &[Datum]) -> Result<Option<bool>> {
         match self {
             Code::Compare(test, args) => {
-                let left = args[0].value(env, frame)?;
-                let right = args[1].value(env, frame)?;
+                let left = args[0].value(env, registers)?;
+                let right = args[1].value(env, registers)?;
                 test.test(env, &left, &right)
             }
             Code::And(args) => {
                 work::step(args.len())?;
                 let mut result = Some(true);
                 for arg in args {
-                    match arg.truth(env, frame)? {
+                    match arg.truth(env, registers)? {
                         Some(false) => return Ok(Some(false)),
                         None => result = None,
                         Some(true) => {}
@@ -225,7 +225,7 @@ impl Code {
                 work::step(args.len())?;
                 let mut result = Some(false);
                 for arg in args {
-                    match arg.truth(env, frame)? {
+                    match arg.truth(env, registers)? {
                         Some(true) => return Ok(Some(true)),
                         None => result = None,
                         Some(false) => {}
@@ -233,12 +233,12 @@ impl Code {
                 }
                 Ok(result)
             }
-            Code::Not(arg) => Ok(arg.truth(env, frame)?.map(|v| !v)),
-            Code::IsNull(arg, negated) => Ok(Some(is_null(&*arg.value(env, frame)?, *negated))),
-            Code::BooleanTest { arg, want, negated } => Ok(Some((arg.truth(env, frame)? == *want) != *negated)),
+            Code::Not(arg) => Ok(arg.truth(env, registers)?.map(|v| !v)),
+            Code::IsNull(arg, negated) => Ok(Some(is_null(&*arg.value(env, registers)?, *negated))),
+            Code::BooleanTest { arg, want, negated } => Ok(Some((arg.truth(env, registers)? == *want) != *negated)),
             Code::Distinct { equal, args, negated } => {
-                let left = args[0].value(env, frame)?;
-                let right = args[1].value(env, frame)?;
+                let left = args[0].value(env, registers)?;
+                let right = args[1].value(env, registers)?;
                 let distinct = match (left.is_null(), right.is_null()) {
                     (true, true) => false,
                     (false, false) => equal.test(env, &left, &right)? != Some(true),
@@ -247,11 +247,11 @@ impl Code {
                 Ok(Some(distinct != *negated))
             }
             Code::AnyAllList { all, test, left, items } => {
-                let left = left.value(env, frame)?;
+                let left = left.value(env, registers)?;
                 let mut quantifier = Quantifier::new(*all);
                 for item in items {
                     work::step(4)?;
-                    let item = item.value(env, frame)?;
+                    let item = item.value(env, registers)?;
                     if quantifier.add(test.test(env, &left, &item)?) {
                         break;
                     }
@@ -260,11 +260,11 @@ impl Code {
             }
             Code::AnyAllConstants { all, left, constants } => {
                 work::step(32)?;
-                Ok(constants.has(&*left.value(env, frame)?).map(|is_one| is_one != *all))
+                Ok(constants.has(&*left.value(env, registers)?).map(|is_one| is_one != *all))
             }
             Code::AnyAllArray { all, test, left, array } => {
-                let left = left.value(env, frame)?;
-                let array = array.value(env, frame)?;
+                let left = left.value(env, registers)?;
+                let array = array.value(env, registers)?;
                 let Datum::Array(array) = &*array else { return Ok(None) };
                 let mut quantifier = Quantifier::new(*all);
                 for item in &array.values {
@@ -275,8 +275,8 @@ impl Code {
                 }
                 Ok(quantifier.result())
             }
-            Code::RowCompare { op, pairs } => compare_rows(*op, pairs, env, frame),
-            code => Ok(truth_of(&code.eval(env, frame)?)),
+            Code::RowCompare { op, pairs } => compare_rows(*op, pairs, env, registers),
+            code => Ok(truth_of(&code.eval(env, registers)?)),
         }
     }
 
@@ -284,13 +284,13 @@ impl Code {
     ///
     /// # Errors
     /// Those of the functions called.
-    pub fn eval<E: Env>(&self, env: &mut E, frame: &[Datum]) -> Result<Datum> {
+    pub fn eval<E: Env>(&self, env: &mut E, registers: &[Datum]) -> Result<Datum> {
         Ok(match self {
             Code::Const(value) => value.clone(),
-            Code::Slot(slot) => frame[*slot as usize].clone(),
+            Code::Slot(slot) => registers[*slot as usize].clone(),
             Code::Int { op, width, args } => {
-                let left = args[0].value(env, frame)?;
-                let right = args[1].value(env, frame)?;
+                let left = args[0].value(env, registers)?;
+                let right = args[1].value(env, registers)?;
                 let (Some(l), Some(r)) = (left.integer(), right.integer()) else { return Ok(Datum::Null) };
                 let result = match op {
                     IntOp::Add => l.checked_add(r),
@@ -299,7 +299,7 @@ impl Code {
                 };
                 result.and_then(|v| width.datum(v)).ok_or_else(|| width.overflow())?
             }
-            Code::IntCast(width, arg) => match arg.value(env, frame)?.integer() {
+            Code::IntCast(width, arg) => match arg.value(env, registers)?.integer() {
                 Some(v) => width.datum(v).ok_or_else(|| width.overflow())?,
                 None => Datum::Null,
             },
@@ -308,7 +308,7 @@ impl Code {
                 let mut any_null = false;
                 for arg in args {
                     // All are evaluated, for they may fail or have effects.
-                    let value = arg.eval(env, frame)?;
+                    let value = arg.eval(env, registers)?;
                     any_null |= value.is_null();
                     values.push(value);
                 }
@@ -324,7 +324,7 @@ impl Code {
                 value
             }
             Code::Cast { arg, from, to, typmod, kind, explicit } => {
-                let value = arg.eval(env, frame)?;
+                let value = arg.eval(env, registers)?;
                 match &value {
                     Datum::Null => return Ok(Datum::Null),
                     Datum::Text(text)
@@ -339,18 +339,18 @@ impl Code {
             Code::Case { branches, otherwise } => {
                 work::step(branches.len())?;
                 for (condition, result) in branches {
-                    if condition.truth(env, frame)? == Some(true) {
-                        return result.eval(env, frame);
+                    if condition.truth(env, registers)? == Some(true) {
+                        return result.eval(env, registers);
                     }
                 }
                 match otherwise {
-                    Some(code) => code.eval(env, frame)?,
+                    Some(code) => code.eval(env, registers)?,
                     None => Datum::Null,
                 }
             }
             Code::Coalesce(args) => {
                 for arg in args {
-                    let value = arg.eval(env, frame)?;
+                    let value = arg.eval(env, registers)?;
                     if !value.is_null() {
                         return Ok(value);
                     }
@@ -358,8 +358,8 @@ impl Code {
                 Datum::Null
             }
             Code::NullIf(equal, args) => {
-                let left = args[0].eval(env, frame)?;
-                let right = args[1].value(env, frame)?;
+                let left = args[0].eval(env, registers)?;
+                let right = args[1].value(env, registers)?;
                 match equal.test(env, &left, &right)? {
                     Some(true) => Datum::Null,
                     _ => left,
@@ -368,7 +368,7 @@ impl Code {
             Code::MinMax { greatest, ty, args } => {
                 let mut best = Datum::Null;
                 for arg in args {
-                    let value = arg.eval(env, frame)?;
+                    let value = arg.eval(env, registers)?;
                     if value.is_null() {
                         continue;
                     }
@@ -380,7 +380,7 @@ impl Code {
                 best
             }
             Code::Row { fields, types } => {
-                let fields = fields.iter().map(|field| field.eval(env, frame)).collect::<Result<Vec<_>>>()?;
+                let fields = fields.iter().map(|field| field.eval(env, registers)).collect::<Result<Vec<_>>>()?;
                 Datum::Record(Record::new(Arc::clone(types), fields).into())
             }
             Code::Array { elements, element, nested } => {
@@ -388,16 +388,16 @@ impl Code {
                 let mut values = Vec::with_capacity(elements.len());
                 for element in elements {
                     work::step(8)?;
-                    values.push(element.eval(env, frame)?);
+                    values.push(element.eval(env, registers)?);
                 }
                 if *nested { nest(values, *element)? } else { flat(values, *element) }
             }
             Code::Subscript { array, indexes } => {
-                let array = array.value(env, frame)?.into_owned();
+                let array = array.value(env, registers)?.into_owned();
                 let Datum::Array(array) = &array else { return Ok(Datum::Null) };
                 let mut places: SmallVec<[i64; 2]> = SmallVec::new();
                 for index in indexes {
-                    match index.value(env, frame)?.integer() {
+                    match index.value(env, registers)?.integer() {
                         Some(place) => places.push(place),
                         None => return Ok(Datum::Null),
                     }
@@ -405,30 +405,30 @@ impl Code {
                 element_at(array, &places)
             }
             Code::Elements { depth, array, test } => {
-                let array = array.eval(env, frame)?;
+                let array = array.eval(env, registers)?;
                 if let Datum::Array(array) = &array {
                     for value in &array.values {
                         work::step(8)?;
                         functions::keep(*depth, value);
-                        test.eval(env, frame)?;
+                        test.eval(env, registers)?;
                     }
                 }
                 array
             }
             Code::Transaction { question, args, is_bigint } => {
-                let arg = args.first().map(|arg| arg.eval(env, frame)).transpose()?;
+                let arg = args.first().map(|arg| arg.eval(env, registers)).transpose()?;
                 functions::answer(*question, arg, *is_bigint, env.transaction()?)?
             }
             Code::Subquery { index, kind } => {
                 let mut values: SmallVec<[Datum; 2]> = SmallVec::new();
                 if let SubqueryUse::AnyAll { left, .. } | SubqueryUse::ExistsOrLookup { left, .. } = &**kind {
                     for code in left {
-                        values.push(code.eval(env, frame)?);
+                        values.push(code.eval(env, registers)?);
                     }
                 }
-                env.subquery(*index, kind, &values, frame)?
+                env.subquery(*index, kind, &values, registers)?
             }
-            code => of_truth(code.truth(env, frame)?),
+            code => of_truth(code.truth(env, registers)?),
         })
     }
 }
@@ -474,11 +474,11 @@ impl Quantifier {
 }
 
 /// Row comparison by SQL's rules: = and <> look at every column, the others at the first that differs.
-fn compare_rows<E: Env>(op: CompareOp, pairs: &[RowPair], env: &mut E, frame: &[Datum]) -> Result<Option<bool>> {
+fn compare_rows<E: Env>(op: CompareOp, pairs: &[RowPair], env: &mut E, registers: &[Datum]) -> Result<Option<bool>> {
     let mut unknown = false;
     for pair in pairs {
-        let left = pair.left.value(env, frame)?;
-        let right = pair.right.value(env, frame)?;
+        let left = pair.left.value(env, registers)?;
+        let right = pair.right.value(env, registers)?;
         match (pair.equal.test(env, &left, &right)?, op) {
             (Some(true), _) => {}
             (Some(false), CompareOp::Eq) => return Ok(Some(false)),

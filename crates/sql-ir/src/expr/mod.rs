@@ -1,9 +1,9 @@
 //! Compiled expressions: what a plan evaluates.
 //!
-//! An expression reads the *frame* of its query, a flat array of values: parameters, the columns that the query uses, what
-//! operators have computed. The compiler ([mod@compile]) has turned every name into a slot of the frame, so evaluation is a
+//! An expression reads the *registers* of its query, a flat array of values: parameters, the columns that the query uses, what
+//! operators have computed. The compiler ([mod@compile]) has turned every name into a slot of the registers, so evaluation is a
 //! walk over [`Code`] without look-ups; comparisons and integer arithmetic, which transactions do most, are nodes of their own.
-//! Invariant: evaluation does not change the frame; subqueries have frames of their own (`sql_exec::Machine`).
+//! Invariant: evaluation does not change the registers; subqueries have registers of their own (`sql_exec::Machine`).
 
 mod compile;
 mod eval;
@@ -21,7 +21,7 @@ pub use eval::{Env, Plain, Quantifier, all_true, count_conditions};
 
 use crate::{CastKind, CompareOp, Expr};
 
-/// Slot of a frame.
+/// Slot of registers.
 pub type Slot = u32;
 
 /// A compiled expression.
@@ -29,7 +29,7 @@ pub type Slot = u32;
 pub enum Code {
     /// A constant.
     Const(Datum),
-    /// A value in the frame.
+    /// A value in the registers.
     Slot(Slot),
     /// A comparison of two values.
     Compare(Comparison, Box<[Code; 2]>),
@@ -376,12 +376,12 @@ pub fn evaluate(expr: &Expr, cx: &dyn sql_functions::EvalContext) -> base::Resul
     code.eval(&mut eval::Plain(cx), &[])
 }
 
-/// Evaluates an expression without subqueries over a frame.
+/// Evaluates an expression without subqueries over registers.
 ///
 /// # Errors
 /// Those of the functions called.
-pub fn evaluate_over(code: &Code, frame: &[Datum], cx: &dyn sql_functions::EvalContext) -> base::Result<Datum> {
-    code.eval(&mut eval::Plain(cx), frame)
+pub fn evaluate_over(code: &Code, registers: &[Datum], cx: &dyn sql_functions::EvalContext) -> base::Result<Datum> {
+    code.eval(&mut eval::Plain(cx), registers)
 }
 
 impl Code {
