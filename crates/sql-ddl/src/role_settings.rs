@@ -61,7 +61,16 @@ pub(super) async fn alter_system(cx: &mut Cx<'_>, stmt: &AlterSystemStmt) -> Res
         });
     }
     if set.kind != VariableSetKind::VAR_RESET_ALL {
-        cx.session.check_for_system(name)?;
+        let is_servers = cx.session.check_for_system(name)?;
+        match set.kind {
+            _ if !is_servers => {}
+            // It is never said here.
+            VariableSetKind::VAR_RESET | VariableSetKind::VAR_SET_DEFAULT => return Ok("ALTER SYSTEM"),
+            _ => {
+                let message = format!("ALTER SYSTEM of parameter \"{name}\" is not supported");
+                return Err(Error::unsupported(message));
+            }
+        }
     }
     change_first(cx, set, |role| &mut role.settings_of_system).await?;
     Ok("ALTER SYSTEM")

@@ -62,11 +62,11 @@ pub trait Session {
     /// 42501
     fn may_change_setting(&self, name: &str) -> Result<()>;
 
-    /// Whether ALTER SYSTEM may say a setting.
+    /// Whether a setting that ALTER SYSTEM may say is one that only the server's own options say here.
     ///
     /// # Errors
     /// 42704 if there is no such setting, 55P02 if it may not.
-    fn check_for_system(&self, name: &str) -> Result<()>;
+    fn check_for_system(&self, name: &str) -> Result<bool>;
 
     /// The value that a setting has now.
     ///

@@ -165,7 +165,7 @@ impl ddl::Session for Session {
         self.environment.settings.borrow().may_change(name)
     }
 
-    fn check_for_system(&self, name: &str) -> Result<()> {
+    fn check_for_system(&self, name: &str) -> Result<bool> {
         self.environment.settings.borrow().check_for_system(name)
     }
 

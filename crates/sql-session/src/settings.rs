@@ -395,14 +395,14 @@ impl Settings {
         }
     }
 
-    /// Whether ALTER SYSTEM may say a setting at all.
-    pub(super) fn check_for_system(&self, name: &str) -> Result<()> {
+    /// Refuses what ALTER SYSTEM may not say at all; answers whether only the server's own options say it.
+    pub(super) fn check_for_system(&self, name: &str) -> Result<bool> {
         let spec = find(name).ok_or_else(|| unrecognized(name))?;
         let Spec { name, kind, context, .. } = SPECS[spec];
         if matches!(kind, ValueKind::Identity) || context == Context::Internal || name.starts_with("transaction_") {
             return Err(cannot_change(name, ""));
         }
-        Ok(())
+        Ok(SPECS[spec].fixed().is_some())
     }
 
     /// Whether the current role may take away what other sessions begin with.
