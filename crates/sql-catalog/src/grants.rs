@@ -116,7 +116,7 @@ fn of_columns(rel: &SystemRelation, cx: &dyn EvalContext, public: bool) -> Rows 
     for table in tables_of(&catalog, cx).iter().filter(|t| t.kind != TableKind::MaterializedView) {
         let Some(list) = catalog.privileges(table.oid) else { continue };
         for (number, items) in &list.columns {
-            let Some(column) = table.columns.get(*number as usize - 1) else { continue };
+            let Some(column) = table.live_columns().find(|column| column.number == *number) else { continue };
             for grant in grants_of(&catalog, items, table.owner).into_iter().filter(|g| g.is_seen(&sight, public)) {
                 let values = vec![
                     ("grantor", text(role_name(&catalog, grant.grantor))),

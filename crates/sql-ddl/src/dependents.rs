@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use base::Oid;
-use engine_api::{AclItem, Catalog, CatalogObject};
+use engine_api::{AclItem, Catalog, CatalogObject, ColumnDesc};
 use sql_bind as bind;
 use sql_parse::privileges::{self, owner_of};
 
@@ -61,8 +61,10 @@ pub(super) fn of_role(catalog: &Catalog, path: &[Oid], role: Oid, database: Oid)
             say("privileges for");
         }
         if let CatalogObject::Table(table) = &**object {
-            for (number, _) in list.columns.iter().filter(|(_, items)| named(items)) {
-                say(&format!("privileges for column {} of", table.columns[*number as usize - 1].name));
+            // Lists of dropped columns were kept by earlier versions.
+            let listed = |column: &&ColumnDesc| list.columns.get(&column.number).is_some_and(|items| named(items));
+            for column in table.live_columns().filter(listed) {
+                say(&format!("privileges for column {} of", column.name));
             }
         }
     }
