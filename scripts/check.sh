@@ -9,7 +9,8 @@ cd "$(dirname "$0")/.."
 
 count_file=tests/check-count.txt
 output=$(mktemp)
-trap 'rm -f "$output"' EXIT
+scripts=$(mktemp)
+trap 'rm -f "$output" "$scripts"' EXIT
 start=$(date +%s)
 beginning=$start
 
@@ -27,15 +28,27 @@ stage lints
 cargo run --quiet --locked -p xtask -- check
 stage repository
 
-# Whose tests start servers: of these only what stands in the sources.
-with_servers=(testkit server bench)
+# What the tests of crates print goes to the end if one of them fails.
 tests() {
-    cargo test --quiet --locked "$@" 2>&1 | tee -a "$output" | grep -vE '^(running [0-9]+ tests?|[.i]+( [0-9]+/[0-9]+)?|test result: ok.*|)$' || true
-    [ "${PIPESTATUS[0]}" -eq 0 ]
+    cargo test --quiet --locked "$@" >>"$output" 2>&1 || {
+        cat "$output"
+        exit 1
+    }
 }
-cargo test --quiet --locked --workspace --lib --bins --no-run
-tests --workspace "${with_servers[@]/#/--exclude=}"
-tests "${with_servers[@]/#/-p=}" --lib --bins
+# The scripts use one processor, the other tests the other.
+cargo test --quiet --locked --workspace --lib --bins --tests --no-run --exclude testkit --exclude server --exclude bench --exclude sim
+cargo test --quiet --locked -p sandbox >"$scripts" 2>&1 &
+running=$!
+# Long calls of all functions are for `make test`.
+tests --workspace --lib --bins -- --skip budget::
+tests -p sql-bind -p sql-catalog -p types -p pgwire --tests
+tests -p mvcc -p engine -p redo --tests -- transcripts
+wait "$running" || {
+    cat "$scripts"
+    exit 1
+}
+cat "$scripts" >>"$output"
+grep -h 'statements of' "$scripts" || true
 stage tests
 
 passed=$(awk '/^test result:/ { sum += $4 } END { print sum + 0 }' "$output")

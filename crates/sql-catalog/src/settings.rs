@@ -13,7 +13,7 @@ pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         .into_iter()
         .map(|s| {
             let or_null = |value: Option<&str>| value.map_or(Datum::Null, text);
-            let words = s.words.map_or(Datum::Null, |words| text_array(words.iter().map(|word| text(word)).collect()));
+            let words = s.words.map_or(Datum::Null, |words| text_array(words.iter().map(text).collect()));
             let [least, greatest] =
                 s.bounds.as_ref().map_or([None, None], |[least, greatest]| [Some(&**least), Some(&**greatest)]);
             row(
