@@ -38,8 +38,8 @@ here:
 	@[ "$$(cat '$(CARGO_TARGET_DIR)/clone' 2>/dev/null)" = '$(CURDIR)' ] || find crates xtask -name '*.rs' -exec touch {} +
 	@echo '$(CURDIR)' > '$(CARGO_TARGET_DIR)/clone'
 
-## Formatting, lints, the repository's own checks, unit tests and all scripts of statements in one process: without PostgreSQL or a network,
-## in two minutes when what has not changed is built. How many tests ran is printed, and must not be less than before.
+## Formatting, lints, the repository's own checks, unit tests and all scripts of statements in one process: without PostgreSQL or a network.
+## How many tests ran is printed, and must not be less than before.
 check: here
 	scripts/check.sh
 
