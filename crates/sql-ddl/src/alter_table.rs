@@ -712,11 +712,6 @@ async fn take_column(cx: &mut Cx<'_>, mut table: TableDesc, number: i16, found: 
     column.name = format!("........pg.dropped.{number}........");
     table.comments.remove(&number);
     found.add_layout(&mut table);
-    if let Some(list) = catalog.privileges(table.oid).filter(|list| list.columns.contains_key(&number)) {
-        let mut list = list.clone();
-        list.columns.remove(&number);
-        cx.put(CatalogObject::Privileges(list)).await?;
-    }
     cx.put(CatalogObject::Table(table)).await
 }
 

@@ -61,7 +61,6 @@ pub(super) fn of_role(catalog: &Catalog, path: &[Oid], role: Oid, database: Oid)
             say("privileges for");
         }
         if let CatalogObject::Table(table) = &**object {
-            // Lists of dropped columns were kept by earlier versions.
             let listed = |column: &&ColumnDesc| list.columns.get(&column.number).is_some_and(|items| named(items));
             for column in table.live_columns().filter(listed) {
                 say(&format!("privileges for column {} of", column.name));
@@ -100,10 +99,17 @@ pub(super) fn of_role(catalog: &Catalog, path: &[Oid], role: Oid, database: Oid)
     lines
 }
 
+/// Whether a column of a table is dropped. Its list of rights stays, as in PostgreSQL, and nothing depends on it.
+pub(super) fn is_dropped(object: &CatalogObject, number: i16) -> bool {
+    let CatalogObject::Table(table) = object else { return false };
+    table.live_columns().all(|column| column.number != number)
+}
+
 /// Whether an object's access list names a role.
 pub(super) fn mentions(catalog: &Catalog, object: &CatalogObject, role: Oid) -> bool {
     let Some(list) = catalog.privileges(object.oid()) else { return false };
-    let all = list.items.iter().flatten().chain(list.columns.values().flatten());
+    let columns = list.columns.iter().filter(|(number, _)| !is_dropped(object, **number)).flat_map(|(_, items)| items);
+    let all = list.items.iter().flatten().chain(columns);
     let mut named = all.flat_map(|item| [item.grantee, item.grantor]);
     named.any(|named| named == role)
 }

@@ -9,7 +9,7 @@ use rupg_sql::nodes::{
 };
 use sql_parse::privileges::{self, acl, class_of, owner_of, with_owner};
 
-use super::dependents::{database_of, mentions};
+use super::dependents::{database_of, is_dropped, mentions};
 use super::role::{denied, require_member, role_list, role_oid};
 use super::{Cx, drop, rights};
 
@@ -96,9 +96,11 @@ async fn change(cx: &mut Cx<'_>, oid: Oid, owner: Oid, check: bool) -> Result<()
 
 /// What an owner has granted on an object its new owner has granted.
 pub(super) async fn change_grantor(cx: &mut Cx<'_>, oid: Oid, old: Oid, owner: Oid) -> Result<()> {
-    let Some(mut list) = cx.catalog().privileges(oid).cloned() else { return Ok(()) };
+    let catalog = cx.catalog();
+    let Some(mut list) = catalog.privileges(oid).cloned() else { return Ok(()) };
     list.items = list.items.map(|items| acl::change_owner(&items, old, owner));
-    for items in list.columns.values_mut() {
+    let is_live = |number: i16| catalog.get(oid).is_none_or(|object| !is_dropped(object, number));
+    for (_, items) in list.columns.iter_mut().filter(|(number, _)| is_live(**number)) {
         *items = acl::change_owner(items, old, owner);
     }
     cx.put(CatalogObject::Privileges(list)).await
@@ -219,10 +221,13 @@ async fn forget_grants(cx: &mut Cx<'_>, role: Oid) -> Result<()> {
         if let Some(items) = &mut list.items {
             items.retain(|item| item.grantee != role && item.grantor != role);
         }
-        for items in list.columns.values_mut() {
+        list.columns.retain(|number, items| {
+            if is_dropped(object, *number) {
+                return true;
+            }
             items.retain(|item| item.grantee != role && item.grantor != role);
-        }
-        list.columns.retain(|_, items| !items.is_empty());
+            !items.is_empty()
+        });
         cx.put(CatalogObject::Privileges(list)).await?;
     }
     for other in super::role::each_role(&catalog) {
