@@ -834,6 +834,7 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
         let message = "identity column type must be smallint, integer, or bigint";
         return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
     }
+    super::rights::require_type(cx, ty.oid)?;
     let collation = cx.collation(def.collClause.as_deref(), ty.oid).map_err(without_position)?;
     let old = &table.columns[number as usize - 1];
     if using.is_none() && !cx.session.assignable(old.type_oid, ty.oid) {

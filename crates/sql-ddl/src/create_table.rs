@@ -95,7 +95,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         let sequence = free_relation_name(&catalog, schema, &table.name, column, "seq", &[]);
         cx.refuse_in_system_schema(schema, &sequence)?;
     }
-    super::rights::require_types_of_columns(cx, &catalog, &[], &table.columns)?;
+    super::rights::require_types_of_columns(cx, &[], &table.columns)?;
     cx.check_free(schema, &table.name, false)?;
     cx.refuse_in_system_schema(schema, &table.name)?;
     if table.columns.len() > COLUMNS_MAX {
@@ -215,6 +215,9 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("a column without a type"))?;
     let ColumnType { ty, serial } = cx.column_type(type_name)?;
     let collation = cx.collation(def.collClause.as_deref(), ty.oid)?;
+    if !fresh {
+        super::rights::require_type(cx, ty.oid)?;
+    }
     let mut column = NewColumn {
         desc: ColumnDesc {
             not_null: serial || def.is_not_null,

@@ -222,7 +222,7 @@ impl Cx<'_> {
         self.number_defaults(&mut object);
         let catalog = self.catalog();
         let before = catalog.get(object.oid());
-        rights::require_types(self, &catalog, before.map(|o| &**o), &object)?;
+        rights::require_types(self, before.map(|o| &**o), &object)?;
         check_row_type_free(&catalog, before.map(|o| &**o), &object)?;
         let is_new = before.is_none();
         let owner = sql_parse::privileges::owner_of(&catalog, &object);

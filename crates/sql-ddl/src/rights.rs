@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{Catalog, CatalogObject, ColumnDesc, Privileges, TableDesc, TableKind, TypeDesc, TypeKind, oids};
+use engine_api::{CatalogObject, ColumnDesc, Privileges, TableDesc, TableKind, TypeDesc, TypeKind, oids};
 use rupg_sql::nodes::{
     CommentStmt, CreateSchemaStmt, CreateStmt, DropStmt, Node, ObjectType, RangeVar, ReindexObjectType, ReindexStmt,
     TruncateStmt,
@@ -319,7 +319,6 @@ fn create_database(cx: &mut Cx<'_>) -> Result<()> {
 /// Refuses to make an object, or to change one into it, of types that a role may not use: those of new columns, that of a domain.
 pub(super) fn require_types(
     cx: &mut Cx<'_>,
-    catalog: &Catalog,
     before: Option<&CatalogObject>,
     object: &CatalogObject,
 ) -> Result<()> {
@@ -329,10 +328,10 @@ pub(super) fn require_types(
                 Some(CatalogObject::Table(table)) => table.columns.as_slice(),
                 _ => &[],
             };
-            require_types_of_columns(cx, catalog, old, &table.columns)
+            require_types_of_columns(cx, old, &table.columns)
         }
         CatalogObject::Type(TypeDesc { kind: TypeKind::Domain(domain), .. }) if before.is_none() => {
-            require_type(cx, catalog, domain.base)
+            require_type(cx, domain.base)
         }
         _ => Ok(()),
     }
@@ -342,7 +341,6 @@ pub(super) fn require_types(
 /// relation's name is taken.
 pub(super) fn require_types_of_columns(
     cx: &mut Cx<'_>,
-    catalog: &Catalog,
     before: &[ColumnDesc],
     columns: &[ColumnDesc],
 ) -> Result<()> {
@@ -350,11 +348,12 @@ pub(super) fn require_types_of_columns(
         !column.dropped && before.get(*at).is_none_or(|old| old.type_oid != column.type_oid)
     };
     let mut new = columns.iter().enumerate().filter(is_new);
-    new.try_for_each(|(_, column)| require_type(cx, catalog, column.type_oid))
+    new.try_for_each(|(_, column)| require_type(cx, column.type_oid))
 }
 
-fn require_type(cx: &mut Cx<'_>, catalog: &Catalog, ty: Oid) -> Result<()> {
-    match privileges::unusable_type(catalog, cx.session.who(), ty) {
+/// Refuses whoever may not use a type. A statement asks before it looks at the rows, or at what depends on a column.
+pub(super) fn require_type(cx: &mut Cx<'_>, ty: Oid) -> Result<()> {
+    match privileges::unusable_type(&cx.catalog(), cx.session.who(), ty) {
         None => Ok(()),
         Some(desc) => Err(privileges::denied(privileges::Class::Type, &shown_type(cx, desc))),
     }

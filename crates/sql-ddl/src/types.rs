@@ -302,6 +302,7 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
         let message = format!("\"{}\" is not a valid base type for a domain", types::format_type(ty.oid, -1));
         return Err(Error::new(SqlState::DATATYPE_MISMATCH, message).at_byte(cx.sql, type_name.location));
     }
+    super::rights::require_type(cx, ty.oid)?;
     // Nor does it say where the collation stands.
     let collation = cx.collation(stmt.collClause.as_deref(), ty.oid).map_err(without_position)?;
     let (base, typmod) = (ty.oid, ty.typmod);

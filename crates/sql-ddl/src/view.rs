@@ -47,7 +47,7 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
     };
     let catalog = cx.catalog();
     let columns = named_columns(&catalog, &bound, &strings(&stmt.aliases), false)?;
-    super::rights::require_types_of_columns(cx, &catalog, &[], &columns)?;
+    super::rights::require_types_of_columns(cx, &[], &columns)?;
     if replaced.is_none() {
         cx.check_free(schema, relname, false)?;
     }
