@@ -184,6 +184,28 @@ pub(super) fn known(cx: &BindContext<'_>, expr: &Expr) -> Option<Expr> {
     settled(cx, value).map(|value| Expr::Const(value, ty))
 }
 
+/// The value of what is no call and composes or compares constants alone.
+pub(super) fn composed(cx: &BindContext<'_>, expr: &Expr) -> Option<Expr> {
+    let composes = matches!(
+        expr,
+        Expr::NullIf { .. }
+            | Expr::MinMax { .. }
+            | Expr::Distinct { .. }
+            | Expr::Array { .. }
+            | Expr::Subscript { .. }
+            | Expr::RowCompare { .. }
+    );
+    let mut is_constant = composes;
+    if composes {
+        let is_value = |part: &Expr| matches!(part, Expr::Const(..));
+        super::visit::children(expr, &mut |part| is_constant = is_constant && is_value(part), &mut |_| {});
+    }
+    is_constant
+        .then(|| sql_ir::expr::evaluate(expr, cx.eval))
+        .and_then(|value| settled(cx, value))
+        .map(|value| Expr::Const(value, expr.ty()))
+}
+
 /// The error of what was to be folded and could not be.
 pub(super) fn error(cx: &BindContext<'_>, expr: &Expr) -> Option<Error> {
     let value = match expr {

@@ -445,14 +445,14 @@ fn finished(expr: Expr, cx: &BindContext<'_>) -> Expr {
     if cx.keeps_calls { expr } else { erase::erased(expr) }
 }
 
-/// Computes the constants of an expression that a definition is to keep, as PostgreSQL does before it looks whether it is immutable.
+/// An expression that a definition is to keep with its constants computed, as PostgreSQL has it when it looks whether it is immutable.
 ///
 /// # Errors
-/// What they cannot be computed by.
-pub fn check_constants(expr: &Expr, cx: &BindContext<'_>) -> Result<()> {
+/// What the constants cannot be computed by.
+pub fn computed_constants(expr: &Expr, cx: &BindContext<'_>) -> Result<Expr> {
     let mut expr = expr.clone();
-    simplify::alone(&mut expr, cx);
-    raise::error_of(&expr, cx).map_or(Ok(()), Err)
+    simplify::kept(&mut expr, cx);
+    raise::error_of(&expr, cx).map_or(Ok(expr), Err)
 }
 
 /// As [`finished`], of one that is about to be evaluated.

@@ -35,7 +35,7 @@ pub(super) fn statement(statement: &mut Statement, cx: &BindContext<'_>) -> bool
     if !cx.has_decided_condition.get() {
         return false;
     }
-    let simplify = Simplify { cx };
+    let simplify = Simplify { cx, is_kept: false };
     visit::statement_parts_mut(statement, &mut |expr| simplify.expr(expr), &mut |query| simplify.query(query));
     match statement {
         Statement::Update(update) => conditions(&mut update.query),
@@ -49,8 +49,13 @@ pub(super) fn statement(statement: &mut Statement, cx: &BindContext<'_>) -> bool
 /// Simplifies an expression that belongs to no statement.
 pub(super) fn alone(expr: &mut Expr, cx: &BindContext<'_>) {
     if cx.has_decided_condition.get() {
-        Simplify { cx }.expr(expr);
+        Simplify { cx, is_kept: false }.expr(expr);
     }
+}
+
+/// Simplifies an expression that a definition is to keep: all in it that constants decide is computed.
+pub(super) fn kept(expr: &mut Expr, cx: &BindContext<'_>) {
+    Simplify { cx, is_kept: true }.expr(expr);
 }
 
 /// Whether an expression is a constant once it is simplified.
@@ -62,6 +67,8 @@ pub(super) fn is_constant(expr: &Expr, cx: &BindContext<'_>) -> bool {
 
 struct Simplify<'a, 'c> {
     cx: &'a BindContext<'c>,
+    /// A definition keeps the expression.
+    is_kept: bool,
 }
 
 impl Simplify<'_, '_> {
@@ -69,7 +76,8 @@ impl Simplify<'_, '_> {
         visit::children_mut(expr, &mut |child| self.expr(child), &mut |query| self.query(query));
         node(expr);
         // Its arguments may be constants only now.
-        if let Some(known) = fold::known(self.cx, expr) {
+        let known = fold::known(self.cx, expr);
+        if let Some(known) = known.or_else(|| self.is_kept.then(|| fold::composed(self.cx, expr)).flatten()) {
             *expr = known;
         }
     }

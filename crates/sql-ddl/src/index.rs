@@ -9,7 +9,7 @@ use engine_api::{
 use rupg_sql::nodes::{DefElem, IndexElem, IndexStmt, Node, ReindexObjectType, ReindexStmt, SortByDir, SortByNulls};
 use sql_bind::collation;
 use sql_bind::is_immutable;
-use sql_bind::{bind_index_expression, bind_index_predicate, bind_own_index_expression, check_constants};
+use sql_bind::{bind_index_expression, bind_index_predicate, bind_own_index_expression, computed_constants};
 use sql_catalog::operator_classes;
 use sql_ir::Expr;
 use sql_ir::system_column;
@@ -264,11 +264,11 @@ fn expression_of(
     name: String,
     sql: &str,
 ) -> Result<IndexExpression> {
-    let bound = cx.session.bind_stored(|binder| {
+    let (bound, computed) = cx.session.bind_stored(|binder| {
         let bound = bind_index_expression(&text, table, binder)?;
-        check_constants(&bound, binder).map(|()| bound)
+        computed_constants(&bound, binder).map(|computed| (bound, computed))
     })?;
-    if !is_immutable(&bound) {
+    if !is_immutable(&computed) {
         let message = "functions in index expression must be marked IMMUTABLE";
         return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
     }
@@ -295,11 +295,11 @@ fn predicate(cx: &mut Cx<'_>, table: &TableDesc, text: &str) -> Result<Option<Ex
 }
 
 fn check_predicate(cx: &mut Cx<'_>, table: &TableDesc, expression: &Expression) -> Result<()> {
-    let bound = cx.session.bind_stored(|binder| {
+    let computed = cx.session.bind_stored(|binder| {
         let bound = bind_index_predicate(expression, table, binder)?;
-        check_constants(&bound, binder).map(|()| bound)
+        computed_constants(&bound, binder)
     })?;
-    if !is_immutable(&bound) {
+    if !is_immutable(&computed) {
         let message = "functions in index predicate must be marked IMMUTABLE";
         return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
     }

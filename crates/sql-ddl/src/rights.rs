@@ -317,11 +317,7 @@ fn create_database(cx: &mut Cx<'_>) -> Result<()> {
 }
 
 /// Refuses to make an object, or to change one into it, of types that a role may not use: those of new columns, that of a domain.
-pub(super) fn require_types(
-    cx: &mut Cx<'_>,
-    before: Option<&CatalogObject>,
-    object: &CatalogObject,
-) -> Result<()> {
+pub(super) fn require_types(cx: &mut Cx<'_>, before: Option<&CatalogObject>, object: &CatalogObject) -> Result<()> {
     match object {
         CatalogObject::Table(table) => {
             let old = match before {
@@ -339,11 +335,7 @@ pub(super) fn require_types(
 
 /// The same of columns: of those that are new, or of another type than before. For a new relation PostgreSQL looks at them before it looks whether the
 /// relation's name is taken.
-pub(super) fn require_types_of_columns(
-    cx: &mut Cx<'_>,
-    before: &[ColumnDesc],
-    columns: &[ColumnDesc],
-) -> Result<()> {
+pub(super) fn require_types_of_columns(cx: &mut Cx<'_>, before: &[ColumnDesc], columns: &[ColumnDesc]) -> Result<()> {
     let is_new = |(at, column): &(usize, &ColumnDesc)| {
         !column.dropped && before.get(*at).is_none_or(|old| old.type_oid != column.type_oid)
     };

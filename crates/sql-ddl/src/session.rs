@@ -373,7 +373,7 @@ impl dyn Session + '_ {
     pub(crate) fn check_constants_of_default(&mut self, text: &Expression, ty: Ty, column: &str) -> Result<()> {
         self.with_binder(|cx| {
             let expr = bind::bind_default(text, ty, column, cx)?;
-            bind::check_constants(&expr, cx)
+            bind::computed_constants(&expr, cx).map(drop)
         })
     }
 

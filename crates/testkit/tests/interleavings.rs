@@ -62,12 +62,16 @@ impl Pair {
     }
 }
 
-/// Whether the first difference is one that COMPATIBILITY.md lists: a statement that waits has not changed its row yet, so ON CONFLICT DO NOTHING finds the row
-/// as it was, where PostgreSQL waits for the statement.
+/// Whether the first difference is one that COMPATIBILITY.md lists. A statement that waits has not changed its row yet, so ON CONFLICT DO NOTHING finds the row
+/// as it was, where PostgreSQL waits for the statement. SKIP LOCKED and NOWAIT do not wait, where PostgreSQL waits for the lock on a newer version of the row.
 fn is_listed(steps: &[Step], expected: &Run, actual: &Run) -> bool {
     let mut pairs = expected.outcomes.iter().zip(&actual.outcomes);
     let Some(at) = pairs.position(|(expected, actual)| expected != actual) else { return false };
     let (waited, went_on) = (&expected.outcomes[at], &actual.outcomes[at]);
+    let sql = &steps[waited.step].sql;
+    if waited.step == went_on.step && (sql.ends_with(" SKIP LOCKED") || sql.ends_with(" NOWAIT")) {
+        return waited.answer.is_none() && went_on.answer.is_some();
+    }
     let before = &expected.outcomes[..at];
     let waits = before.iter().enumerate().any(|(place, outcome)| {
         let goes_on = before[place + 1..].iter().any(|later| later.step == outcome.step);
@@ -75,7 +79,7 @@ fn is_listed(steps: &[Step], expected: &Run, actual: &Run) -> bool {
     });
     waits
         && waited.step == went_on.step
-        && steps[waited.step].sql.contains("ON CONFLICT DO NOTHING")
+        && sql.contains("ON CONFLICT DO NOTHING")
         && (waited.answer.is_none() || waited.is_deadlock())
         && went_on.answer.as_deref() == Some("INSERT 0 0")
 }
