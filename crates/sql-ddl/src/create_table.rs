@@ -399,11 +399,11 @@ fn check_new_generated(
 ) -> Result<()> {
     let ty = sql_ir::Ty { oid: column.type_oid, typmod: column.typmod };
     cx.session.bind_stored(|binder| {
-        if let Some(own) = bind::bind_own_generated(text, table, binder)? {
-            if !sql_bind::is_immutable(&bind::computed_constants(&own, binder)?) {
-                let message = "generation expression is not immutable";
-                return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
-            }
+        if let Some(own) = bind::bind_own_generated(text, table, binder)?
+            && !sql_bind::is_immutable(&bind::computed_constants(&own, binder)?)
+        {
+            let message = "generation expression is not immutable";
+            return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
         }
         if may_have_rows {
             let assigned = bind::bind_computed(Computed::Generated, text, ty, &column.name, table, binder)?;
