@@ -681,6 +681,8 @@ impl<'a> Binder<'a, '_> {
             };
             set.push((column.index, expr));
         }
+        // They are computed in the order of the columns.
+        set.sort_by_key(|(column, _)| *column);
         Ok(set)
     }
 

@@ -17,6 +17,7 @@ pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'s
         let Node::RangeVar(name) = node else { continue };
         let table = cx.locked_table(name, TableLockMode::AccessExclusive).await?;
         if tables.insert(table.oid) {
+            cx.session.check_not_in_use(table.oid, &table.name, "TRUNCATE")?;
             named.push(table.oid);
         }
     }
@@ -37,8 +38,6 @@ pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'s
         own_sequences(cx, &named)?;
     }
     for &table in &named {
-        let name = cx.catalog().table(table).map(|t| t.name.clone()).unwrap_or_default();
-        cx.session.check_not_in_use(table, &name, "TRUNCATE")?;
         cx.txn().truncate(table)?;
     }
     if stmt.restart_seqs {
@@ -63,6 +62,7 @@ async fn add_references(cx: &mut Cx<'_>, tables: &mut BTreeSet<Oid>, order: &mut
             cx.lock(oid, TableLockMode::AccessExclusive).await?;
             if let Some(object) = cx.catalog().get(oid) {
                 privileges::require(&cx.catalog(), cx.session.who(), object, Privileges::TRUNCATE)?;
+                cx.session.check_not_in_use(oid, &name, "TRUNCATE")?;
                 tables.insert(oid);
                 order.push(oid);
             }

@@ -6,6 +6,7 @@
 //! Invariant: all of them run within one command, so that none sees what another has changed; foreign keys, which must see it,
 //! are looked at when all are done.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use base::{Error, Result};
@@ -25,11 +26,15 @@ pub(crate) struct Shared {
     /// Rows that a statement with several changing parts has changed, by table: each is changed once. `None` if there is one
     /// part only.
     pub touched: Option<FxHashSet<(u32, u64)>>,
-    /// Foreign keys to be looked at when all parts are done.
-    deferred: Vec<Deferred>,
+    /// What runs now follows a change.
+    pub follows: bool,
+    /// Something has followed a change and changed rows itself.
+    pub has_cascaded: bool,
+    /// Foreign keys to be looked at when all parts are done, and then those of what followed.
+    deferred: VecDeque<Deferred>,
 }
 
-/// The foreign keys that one part of a statement has noted.
+/// The foreign keys that one part of a statement, or a statement that follows a change, has noted.
 struct Deferred {
     constraints: Constraints,
     node: Box<dyn HasTarget>,
@@ -79,18 +84,30 @@ impl Shared {
             cells: (0..cells).map(|_| Cell::default()).collect(),
             work: (0..work).map(|_| WorkRows::default()).collect(),
             touched: None,
-            deferred: Vec::new(),
+            follows: false,
+            has_cascaded: false,
+            deferred: VecDeque::new(),
         }
     }
 
-    /// Whether foreign keys wait for the end of the statement.
+    /// Whether foreign keys wait for others that come before them.
     pub(crate) fn defers(&self) -> bool {
-        self.touched.is_some()
+        self.touched.is_some() || self.follows
+    }
+
+    /// Whether some wait.
+    pub(super) fn has_deferred(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+
+    /// Whether anything has followed a change, or was to.
+    pub(crate) fn has_followed(&self) -> bool {
+        self.has_cascaded || self.has_deferred()
     }
 
     /// Keeps the foreign keys of a part that is done.
     pub(super) fn defer(&mut self, constraints: Constraints, node: Box<dyn HasTarget>) {
-        self.deferred.push(Deferred { constraints, node });
+        self.deferred.push_back(Deferred { constraints, node });
     }
 
     /// Whether a part of the statement may have changed rows.
@@ -157,12 +174,11 @@ impl Run<'_> {
     pub(crate) fn finish_deferred(&mut self, plan: &sql_plan::QueryPlan) -> Result<Next> {
         // From now on what is changed is changed by cascades.
         self.shared.touched = None;
-        while !self.shared.deferred.is_empty() {
-            let mut first = self.shared.deferred.remove(0);
+        while let Some(mut first) = self.shared.deferred.pop_front() {
             let next =
                 first.constraints.run(first.node.target(), &mut Cx { run: &mut *self, plan, subplans: &mut [] })?;
             if let Next::Wait(wait) = next {
-                self.shared.deferred.insert(0, first);
+                self.shared.deferred.push_front(first);
                 return Ok(Next::Wait(wait));
             }
         }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use base::{Oid, Result, RowId};
 use engine_api::{Catalog, ConstraintDesc, ConstraintKind, ForeignKeyAction, Step, TableDesc, TableRef, Wait};
-use sql_plan::{ParentChange, Target};
+use sql_plan::{ParentChange, ReferencedKey, Target};
 use types::Datum;
 
 use super::Cx;
 use super::budget::MemoryBudget;
-use super::foreign_key::Constraints;
+use super::foreign_key::{Constraints, Noted};
 use super::rows::datum_bytes;
 
 /// Something to be looked at before the transaction may commit.
@@ -126,27 +126,27 @@ impl Constraints {
             }
         }
         let own = target.table.info.desc.oid;
-        for (key, values, row) in std::mem::take(&mut self.to_find) {
-            let reference = &target.references[key];
-            if is_deferred(reference.oid, reference.deferred) {
-                // NULLs point to nothing, whatever happens later; a change of the row is noted anew.
-                if values.iter().any(|value| !value.is_null()) {
-                    defer(Check::Child { constraint: reference.oid, table: own, row })?;
+        let waits = |key: &ReferencedKey, is_updated: bool| {
+            let change = if is_updated { ParentChange::KeyUpdated } else { ParentChange::Deleted };
+            key.action(change) == ForeignKeyAction::NoAction && is_deferred(key.oid, key.deferred)
+        };
+        for noted in std::mem::take(&mut self.noted) {
+            match noted {
+                Noted::Child { key, values, row }
+                    if is_deferred(target.references[key].oid, target.references[key].deferred) =>
+                {
+                    // NULLs point to nothing, whatever happens later; a change of the row is noted anew.
+                    if values.iter().any(|value| !value.is_null()) {
+                        defer(Check::Child { constraint: target.references[key].oid, table: own, row })?;
+                    }
                 }
-            } else {
-                self.to_find.push((key, values, row));
-            }
-        }
-        for (key, old, new) in std::mem::take(&mut self.to_follow) {
-            let referenced = &target.referenced[key];
-            let change = if new.is_some() { ParentChange::KeyUpdated } else { ParentChange::Deleted };
-            let waits = referenced.action(change) == ForeignKeyAction::NoAction;
-            if waits && is_deferred(referenced.oid, referenced.deferred) {
-                if !old.iter().any(types::Datum::is_null) {
-                    defer(Check::Parent { constraint: referenced.oid, table: own, old: old.into() })?;
+                Noted::Parent { key, old, new } if waits(&target.referenced[key], new.is_some()) => {
+                    if !old.iter().any(Datum::is_null) {
+                        let constraint = target.referenced[key].oid;
+                        defer(Check::Parent { constraint, table: own, old: old.into() })?;
+                    }
                 }
-            } else {
-                self.to_follow.push((key, old, new));
+                now => self.noted.push(now),
             }
         }
         Ok(())

@@ -1,5 +1,9 @@
 //! Foreign keys: what a statement changed is noted row by row and looked at when all rows are done.
 //!
+//! What was noted is a queue, in the order of PostgreSQL's triggers: row by row, and of a row first the keys that others point to. What
+//! a cascade changes is noted behind it ([`Constraints::finish`]), so that a check sees what the cascades before it have done: a
+//! row that two of them reach is gone when the key that only one of them follows is looked at.
+//!
 //! Invariants: a row that points to another holds KEY SHARE on it, so the key it points to stays (rule R7); checks read the
 //! newest committed versions, not the statement's view. Above READ COMMITTED a row points only to what the transaction's
 //! snapshot has, and a row that is newer than the snapshot is not changed by a cascade (40001), as on PostgreSQL.
@@ -11,6 +15,7 @@ use engine_api::{
     ForeignKeyAction, Isolation, RowBatch, RowLockMode, RowLockOutcome, Step, TableDesc, TableLockMode, Txn, WaitPolicy,
 };
 use sql_functions::{self as functions, EvalContext};
+use sql_ir::row_codec::RowReader;
 use sql_parse::privileges::shown;
 use sql_plan::{EngineRows, KeyColumn, ParentChange, Plan, PlannedTable, ReferencedKey, ReferencingKey, Target};
 use types::Datum;
@@ -25,24 +30,40 @@ use super::{Cx, Machine, Next};
 pub(super) struct Constraints {
     /// Keys of the row as it was: of `references`, then of `referenced`.
     old: Vec<Vec<Datum>>,
-    /// (foreign key, its values, the row that has them)
-    pub(super) to_find: Vec<(usize, Vec<Datum>, RowId)>,
-    /// (foreign key of another table, old key, new key)
-    pub(super) to_follow: Vec<(usize, Vec<Datum>, Option<Vec<Datum>>)>,
+    pub(super) noted: Vec<Noted>,
     /// Rows whose keys in deferrable unique indexes are looked at when the statement is done.
     pub(super) to_prove: Vec<Unproven>,
     /// How far [`Constraints::run`] has come.
     deferred: bool,
     started: bool,
     pub(super) proved: usize,
-    found: usize,
-    followed: usize,
+    /// How many of `noted` are done.
+    done: usize,
     following: Option<Following>,
     watches: bool,
     /// The whole statement has what was noted ([`Constraints::finish`]).
     handed_over: bool,
     search: ParentSearch,
     rows: RowBatch,
+}
+
+/// What the change of one row gives to look at.
+pub(super) enum Noted {
+    /// The row points to another.
+    Child {
+        /// The foreign key.
+        key: usize,
+        values: Vec<Datum>,
+        row: RowId,
+    },
+    /// Others may have pointed to the row.
+    Parent {
+        /// The foreign key of the other table.
+        key: usize,
+        old: Vec<Datum>,
+        /// `None`: it is deleted.
+        new: Option<Vec<Datum>>,
+    },
 }
 
 /// A statement that follows a change.
@@ -68,14 +89,12 @@ impl Constraints {
     pub fn new(target: &Target) -> Constraints {
         Constraints {
             old: Vec::new(),
-            to_find: Vec::new(),
-            to_follow: Vec::new(),
+            noted: Vec::new(),
             to_prove: Vec::new(),
             deferred: false,
             started: false,
             proved: 0,
-            found: 0,
-            followed: 0,
+            done: 0,
             following: None,
             watches: !target.references.is_empty() || !target.referenced.is_empty(),
             handed_over: false,
@@ -85,16 +104,14 @@ impl Constraints {
     }
 
     pub fn clear(&mut self) {
-        self.to_find.clear();
-        self.to_follow.clear();
+        self.noted.clear();
         self.to_prove.clear();
         self.deferred = false;
         self.started = false;
         self.handed_over = false;
         self.proved = 0;
         self.search.found = None;
-        self.found = 0;
-        self.followed = 0;
+        self.done = 0;
         self.following = None;
     }
 
@@ -108,40 +125,42 @@ impl Constraints {
         self.old.extend(target.referenced.iter().map(|k| values(target, &k.columns, registers)));
     }
 
-    fn find(&mut self, target: &Target, key: usize, values: Vec<Datum>, row: RowId) {
-        // A row that is looked at later may go before; then another one with the same key counts.
-        let each = target.references[key].deferred.is_some();
-        if each || self.to_find.last().is_none_or(|(k, v, _)| *k != key || !same(v, &values)) {
-            self.to_find.push((key, values, row));
+    /// Notes where a row points to. `alone`: nothing else than this statement's rows change with it.
+    fn note_child(&mut self, target: &Target, key: usize, values: Vec<Datum>, row: RowId, alone: bool) {
+        // A row that is looked at later, or that a cascade may reach, may go before; then another one with the same key counts.
+        let each = !alone || !target.referenced.is_empty() || target.references[key].deferred.is_some();
+        let is_same =
+            |noted: &Noted| matches!(noted, Noted::Child { key: k, values: v, .. } if *k == key && same(v, &values));
+        if each || !self.noted.last().is_some_and(is_same) {
+            self.noted.push(Noted::Child { key, values, row });
         }
     }
 
     /// Notes a new row.
-    pub(crate) fn note_inserted(&mut self, target: &Target, row: RowId, registers: &[Datum]) {
+    pub(crate) fn note_inserted(&mut self, target: &Target, row: RowId, registers: &[Datum], cx: &Cx<'_, '_>) {
         for (i, key) in target.references.iter().enumerate() {
-            self.find(target, i, values(target, &key.columns, registers), row);
+            self.note_child(target, i, values(target, &key.columns, registers), row, !cx.run.shared.defers());
         }
     }
 
     /// Notes a row after it has changed.
-    pub(crate) fn note_updated(&mut self, target: &Target, row: RowId, registers: &[Datum]) {
+    pub(crate) fn note_updated(&mut self, target: &Target, row: RowId, registers: &[Datum], cx: &Cx<'_, '_>) {
         if !self.watches {
             return;
         }
-        let mut old = std::mem::take(&mut self.old).into_iter();
-        for (i, key) in target.references.iter().enumerate() {
-            let new = values(target, &key.columns, registers);
-            if old.next().is_none_or(|old| !same(&old, &new)) {
-                self.find(target, i, new, row);
-            }
-        }
-        for (i, key) in target.referenced.iter().enumerate() {
+        let mut old = std::mem::take(&mut self.old);
+        let of_parents = old.drain(target.references.len().min(old.len())..);
+        for (i, (key, old)) in target.referenced.iter().zip(of_parents).enumerate() {
             let new = values(target, &key.columns, registers);
             // Rows that point to it follow it to the last digit.
-            if let Some(old) = old.next()
-                && !old.iter().zip(&new).all(|(old, new)| old.is_identical(new))
-            {
-                self.to_follow.push((i, old, Some(new)));
+            if !old.iter().zip(&new).all(|(old, new)| old.is_identical(new)) {
+                self.noted.push(Noted::Parent { key: i, old, new: Some(new) });
+            }
+        }
+        for (i, (key, old)) in target.references.iter().zip(old).enumerate() {
+            let new = values(target, &key.columns, registers);
+            if !same(&old, &new) {
+                self.note_child(target, i, new, row, !cx.run.shared.defers());
             }
         }
     }
@@ -152,11 +171,11 @@ impl Constraints {
             return;
         }
         let old = std::mem::take(&mut self.old).into_iter().skip(target.references.len());
-        self.to_follow.extend(old.enumerate().map(|(i, old)| (i, old, None)));
+        self.noted.extend(old.enumerate().map(|(key, old)| Noted::Parent { key, old, new: None }));
     }
 
-    /// All rows are done: looks at everything that was noted, or leaves it to the end of the whole statement if other parts of
-    /// it change rows too. `Done` when all is well.
+    /// All rows are done: looks at everything that was noted, and at what that changes in turn; or leaves it to the end of the
+    /// whole statement if other parts of it change rows too, or if it follows a change itself. `Done` when all is well.
     ///
     /// # Errors
     /// Those of [`Constraints::run`].
@@ -165,7 +184,10 @@ impl Constraints {
         Arc<N>: HasTarget + 'static,
     {
         if !cx.run.shared.defers() {
-            return self.run(node.target(), cx);
+            return match self.run(node.target(), cx)? {
+                Next::Done if cx.run.shared.has_deferred() => cx.run.finish_deferred(cx.plan),
+                next => Ok(next),
+            };
         }
         if !self.handed_over {
             let noted = std::mem::replace(self, Constraints::new(node.target()));
@@ -189,36 +211,16 @@ impl Constraints {
                 return Ok(Next::Wait(wait));
             }
         }
-        if !self.started && !self.to_find.is_empty() {
-            // What the statement itself has written is there to be pointed to.
-            cx.run.txn.begin_command();
-            self.started = true;
-        }
-        while let Some((key, values, _)) = self.to_find.get(self.found) {
-            let key = &target.references[*key];
-            let child = &target.table.info.desc;
-            if needs_parent(key, child, values, cx.run.eval)? {
-                let found = match key.as_held(values, cx.run.eval)? {
-                    Some(held) => lock_parent(key, &held, &mut self.search, cx.run.txn)?,
-                    None => Step::Ready(false),
-                };
-                match found {
-                    Step::Ready(true) => {}
-                    Step::Ready(false) => return Err(not_present(key, child, values, cx.run.eval)),
-                    Step::Wait(wait) => return Ok(Next::Wait(wait)),
-                }
-            }
-            self.found += 1;
-            if let Some(wait) = cx.run.tick(1)? {
-                return Ok(Next::Wait(wait));
-            }
-        }
-        while self.followed < self.to_follow.len() {
-            if let Some(wait) = self.follow(target, cx)? {
+        while let Some(noted) = self.noted.get(self.done) {
+            let wait = match noted {
+                Noted::Child { .. } => self.find(target, cx)?,
+                Noted::Parent { .. } => self.follow(target, cx)?,
+            };
+            if let Some(wait) = wait {
                 return Ok(Next::Wait(wait));
             }
             self.following = None;
-            self.followed += 1;
+            self.done += 1;
             if let Some(wait) = cx.run.tick(1)? {
                 return Ok(Next::Wait(wait));
             }
@@ -226,9 +228,52 @@ impl Constraints {
         Ok(Next::Done)
     }
 
+    /// Looks for the row that a row points to.
+    fn find(&mut self, target: &Target, cx: &mut Cx<'_, '_>) -> Result<Option<engine_api::Wait>> {
+        if !self.started {
+            // What the statement itself has written is there to be pointed to.
+            cx.run.txn.begin_command();
+            self.started = true;
+        }
+        if cx.run.shared.has_cascaded && self.is_passed(target, cx)? {
+            return Ok(None);
+        }
+        let Some(Noted::Child { key, values, .. }) = self.noted.get(self.done) else { return Ok(None) };
+        let key = &target.references[*key];
+        let child = &target.table.info.desc;
+        if !needs_parent(key, child, values, cx.run.eval)? {
+            return Ok(None);
+        }
+        let found = match key.as_held(values, cx.run.eval)? {
+            Some(held) => lock_parent(key, &held, &mut self.search, cx.run.txn)?,
+            None => Step::Ready(false),
+        };
+        match found {
+            Step::Ready(true) => Ok(None),
+            Step::Ready(false) => Err(not_present(key, child, values, cx.run.eval)),
+            Step::Wait(wait) => Ok(Some(wait)),
+        }
+    }
+
+    /// Whether a cascade has deleted the row, or changed where it points to: that change has been noted for itself.
+    fn is_passed(&mut self, target: &Target, cx: &mut Cx<'_, '_>) -> Result<bool> {
+        let Some(Noted::Child { key, values, row }) = self.noted.get(self.done) else { return Ok(false) };
+        let (info, columns) = (&target.table.info, &target.references[*key].columns);
+        let places: Vec<_> = columns.iter().enumerate().map(|(slot, &column)| (column, slot as u32)).collect();
+        let reader = RowReader::new(info, &places, None)?;
+        let table = target.table.open(cx.run.txn)?;
+        self.rows.clear();
+        if !cx.run.txn.fetch(table, *row, &mut self.rows)? {
+            return Ok(true);
+        }
+        let mut now = vec![Datum::Null; places.len()];
+        reader.read(self.rows.row(0), &mut now);
+        Ok(!same(&now, values))
+    }
+
     /// Does what a foreign key of another table demands after a row here changed.
     fn follow(&mut self, target: &Target, cx: &mut Cx<'_, '_>) -> Result<Option<engine_api::Wait>> {
-        let (number, old, new) = &self.to_follow[self.followed];
+        let Some(Noted::Parent { key: number, old, new }) = self.noted.get(self.done) else { return Ok(None) };
         if old.iter().any(Datum::is_null) {
             return Ok(None);
         }
@@ -256,16 +301,14 @@ impl Constraints {
                 return Ok(Some(wait));
             }
             cx.run.txn.begin_newest_command();
+            self.started = false;
+            cx.run.shared.has_cascaded |= !following.checks;
             let mut params = old.clone();
             params.extend(new.unwrap_or_else(|| vec![Datum::Null; old.len()]));
             following.machine = Some(Machine::new(following.plan.query(), params));
         }
         let Some(machine) = &mut following.machine else { return Ok(None) };
-        // Rows that cascades change do not count as the statement's.
-        let changed = cx.run.changed;
-        let next = machine.next(cx.run);
-        cx.run.changed = changed;
-        match next? {
+        match machine.next_behind(cx.run)? {
             Next::Wait(wait) => Ok(Some(wait)),
             Next::Row if following.checks => Err(still_referenced(&key, &target.table.info.desc, &old, cx.run.eval)),
             Next::Row | Next::Done if action == ForeignKeyAction::SetDefault && !following.checks => {

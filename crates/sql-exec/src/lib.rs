@@ -397,7 +397,7 @@ impl Execution {
         self.awaited = None;
         self.changed = 0;
         self.held.release();
-        if self.plan.cells != (0, 0) {
+        if self.plan.cells != (0, 0) || self.shared.has_followed() {
             self.shared = cte::Shared::new(self.plan.cells);
         }
     }

@@ -167,6 +167,17 @@ impl Machine {
         run.finish_deferred(plan)
     }
 
+    /// As [`Machine::next`], of a statement that follows what another has changed: the rows it changes do not count as the
+    /// other's, and its foreign keys go behind what is to be looked at already.
+    pub(super) fn next_behind(&mut self, run: &mut Run<'_>) -> Result<Next> {
+        let changed = run.changed;
+        let outer = std::mem::replace(&mut run.shared.follows, true);
+        let next = self.next(run);
+        run.shared.follows = outer;
+        run.changed = changed;
+        next
+    }
+
     /// As [`Machine::next`], inside an expression, where nothing can be waited for but a turn.
     ///
     /// # Errors

@@ -168,11 +168,11 @@ fn insert(insert: &Insert, statement: &Statement, cx: &PlanContext<'_>) -> Resul
         kinds,
     )?;
     // A column of the source that goes to one column of the table is put there at once.
-    let mut place_of = |number: usize| {
-        let takes = |(_, column): &(&Slot, &ColumnSource)| matches!(column, ColumnSource::Source(n) if *n == number);
-        target.slots.iter().zip(&insert.columns).find(takes).map(|(slot, _)| *slot)
+    let column_of = |number: usize| {
+        let takes = |column: &ColumnSource| matches!(column, ColumnSource::Source(n) if *n == number);
+        insert.columns.iter().position(takes)
     };
-    let (source, source_slots) = source(&mut level, &insert.source, &mut place_of)?;
+    let (source, source_slots) = source(&mut level, &insert.source, &target.slots, &column_of)?;
     let mut columns = Vec::new();
     for (at, (&slot, column)) in target.slots.iter().zip(&insert.columns).enumerate() {
         let code = match column {
@@ -221,20 +221,27 @@ fn arbiter_by_values(level: &mut Level<'_>, conflict: &OnConflict) -> Result<Opt
     Ok(Some(ArbiterByValues::new(condition.clone(), params, conflict.by_values.clone())))
 }
 
-/// The source of an INSERT, and the slots of its columns: where `place_of` says, or of their own.
+/// The source of an INSERT, and the slots of its columns: that of the table's column that `column_of` says, or one of their own.
 fn source(
     level: &mut Level<'_>,
     source: &InsertSource,
-    place_of: &mut dyn FnMut(usize) -> Option<Slot>,
+    places: &[Slot],
+    column_of: &dyn Fn(usize) -> Option<usize>,
 ) -> Result<(InsertRows, Vec<Slot>)> {
-    let mut slots = |level: &mut Level<'_>, width: usize| -> Vec<Slot> {
-        (0..width).map(|number| place_of(number).unwrap_or_else(|| level.slot())).collect()
+    let slots = |level: &mut Level<'_>, width: usize| -> Vec<Slot> {
+        (0..width).map(|number| column_of(number).map_or_else(|| level.slot(), |column| places[column])).collect()
     };
     match source {
         InsertSource::Values(rows) => {
             let slots = slots(level, rows.first().map_or(0, Vec::len));
-            let rows = rows.iter().map(|row| level.compile_all(row)).collect::<Result<_>>()?;
-            Ok((InsertRows::Values { rows, slots: slots.clone() }, slots))
+            let mut order: Vec<usize> = (0..slots.len()).collect();
+            if let [_] = &rows[..] {
+                // The values of one row are computed in the order of the columns, those of several as they stand.
+                order.sort_by_key(|at| column_of(*at));
+            }
+            let compiled = rows.iter().map(|row| order.iter().map(|at| level.compile(&row[*at])).collect());
+            let rows = compiled.collect::<Result<_>>()?;
+            Ok((InsertRows::Values { rows, slots: order.iter().map(|at| slots[*at]).collect() }, slots))
         }
         InsertSource::Query(query) => {
             let subplan = level.subplan(query)?;
@@ -357,7 +364,12 @@ fn merge_step(level: &mut Level<'_>, info: &TableInfo, action: &MergeAction) -> 
     let kind = match &action.kind {
         MergeKind::Update(set) => MergeWork::Update(update_set(level, info, set)?),
         MergeKind::Delete => MergeWork::Delete,
-        MergeKind::Insert(values, _) => MergeWork::Insert(compile_set(level, values)?),
+        MergeKind::Insert(values, _) => {
+            let mut values: Vec<_> = values.iter().collect();
+            values.sort_by_key(|(column, _)| *column);
+            let compiled = values.into_iter().map(|(column, value)| Ok((*column, level.compile(value)?)));
+            MergeWork::Insert(compiled.collect::<Result<_>>()?)
+        }
         MergeKind::Nothing => MergeWork::Nothing,
     };
     Ok(MergeStep { matched: action.matched, condition: level.compile_all(&action.condition)?, kind })

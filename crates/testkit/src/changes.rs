@@ -9,7 +9,7 @@ use crate::random::Random;
 const ACTIONS: [&str; 5] = ["NO ACTION", "RESTRICT", "CASCADE", "SET NULL", "SET DEFAULT"];
 
 /// The tables of [`tables`], parents first.
-pub const TABLES: [&str; 3] = ["p", "q", "r"];
+pub const TABLES: [&str; 4] = ["p", "q", "r", "s"];
 
 /// Types of a key and of a column that points to it.
 const KEYS: [(&str, &str); 14] = [
@@ -32,8 +32,15 @@ const KEYS: [(&str, &str); 14] = [
 /// Statements that make the tables and give them some rows.
 pub fn tables(random: &mut Random) -> Vec<String> {
     let [(id, pid), (a, pa)] = [0; 2].map(|_| KEYS[random.below(KEYS.len() as u64) as usize]);
-    let mut action = || format!("ON DELETE {} ON UPDATE {}", random.pick(&ACTIONS), random.pick(&ACTIONS));
+    let mut action = || {
+        let deferrable = random.pick(&["", "", "", " DEFERRABLE", " DEFERRABLE INITIALLY DEFERRED"]);
+        format!("ON DELETE {} ON UPDATE {}{deferrable}", random.pick(&ACTIONS), random.pick(&ACTIONS))
+    };
     let (first, second, third) = (action(), action(), action());
+    // A row of this one is reached over several ways at once.
+    let ways = ["p int REFERENCES p (id)", "q int REFERENCES q", "r int DEFAULT 3 REFERENCES r"]
+        .map(|column| format!("{column} {}", action()))
+        .join(", ");
     vec![
         format!(
             "CREATE TABLE p (id {id} PRIMARY KEY, a {a} UNIQUE, b varchar(4), c numeric(5,2) CHECK (c <> 0), \
@@ -47,17 +54,20 @@ pub fn tables(random: &mut Random) -> Vec<String> {
             "CREATE TABLE r (id int PRIMARY KEY, parent int REFERENCES r {second}, \
              pa {pa} DEFAULT 2 REFERENCES p (a) {third}, n numeric(4,1) NOT NULL)"
         ),
+        format!("CREATE TABLE s (id int PRIMARY KEY, {ways}, twin int UNIQUE REFERENCES s (twin) {})", action()),
         "CREATE UNIQUE INDEX q_b ON q (b, t)".to_owned(),
         "INSERT INTO p SELECT i, i, 'b' || i, i, 'x' FROM generate_series(1, 6) AS i".to_owned(),
         "INSERT INTO q (pid, a, b) VALUES (1, 1, 'a'), (2, 2, 'b'), (2, 20, 'c'), (NULL, 3, NULL)".to_owned(),
         "INSERT INTO r VALUES (1, NULL, 1, 1), (2, 1, 2, 2), (3, 1, 2, 3), (4, 2, NULL, 4), (5, 5, 5, 5)".to_owned(),
+        "INSERT INTO s VALUES (1, 1, 1, 1, 1), (2, 1, 1, 2, NULL), (3, 2, 2, NULL, 3), (4, 5, NULL, 5, NULL)"
+            .to_owned(),
     ]
 }
 
 /// One statement: a change, or a step of a transaction block.
 pub fn statement(random: &mut Random) -> String {
     let mut writer = Writer { random };
-    match writer.below(30) {
+    match writer.below(35) {
         0 | 1 => "BEGIN".to_owned(),
         2 => writer.pick(&["COMMIT", "ROLLBACK", "COMMIT", "COMMIT AND CHAIN", "ROLLBACK AND CHAIN"]).to_owned(),
         3 => format!("SAVEPOINT s{}", writer.below(2)),
@@ -66,7 +76,10 @@ pub fn statement(random: &mut Random) -> String {
         6..=15 => writer.insert(),
         16..=23 => writer.update(),
         24..=28 => writer.delete(),
-        _ => format!("TRUNCATE {}", writer.pick(&["q", "r", "p", "q, r", "q RESTART IDENTITY", "p CASCADE"])),
+        29 | 30 => writer.parts(),
+        31 | 32 => writer.merge(),
+        33 => format!("SET CONSTRAINTS ALL {}", writer.pick(&["DEFERRED", "IMMEDIATE"])),
+        _ => format!("TRUNCATE {}", writer.pick(&["q", "r", "p", "q, r", "q RESTART IDENTITY", "p CASCADE", "s"])),
     }
 }
 
@@ -95,7 +108,7 @@ impl Writer<'_> {
         }
         match column {
             "pid" | "pa" | "p.a" if self.below(8) == 0 => self.pick(&["1.5", "2.0", "0.1", "7.5"]).to_owned(),
-            "id" | "pid" | "parent" | "pa" | "p.a" => (1 + number).to_string(),
+            "id" | "pid" | "parent" | "pa" | "p.a" | "of" => (1 + number).to_string(),
             "a" => self.pick(&["1", "2", "3", "20", "60", "(SELECT 40000)", "12.4", "'7'"]).to_owned(),
             "p.b" => self.pick(&["'b1'", "'b2'", "'long'", "(SELECT 'longer')", "'ab  '", "'abcd   '", "7"]).to_owned(),
             "b" => self.pick(&["'a'", "'B'", "'big'", "'b  '", "(SELECT 'long')"]).to_owned(),
@@ -123,6 +136,7 @@ impl Writer<'_> {
         match table {
             "p" => [("id", "id"), ("a", "p.a"), ("b", "p.b"), ("c", "c"), ("d", "d")],
             "q" => [("id", "id"), ("pid", "pid"), ("a", "a"), ("b", "b"), ("t", "t")],
+            "s" => [("id", "id"), ("p", "of"), ("q", "of"), ("r", "of"), ("twin", "of")],
             _ => [("id", "id"), ("parent", "parent"), ("pa", "pa"), ("n", "n"), ("n", "n")],
         }
     }
@@ -158,6 +172,7 @@ impl Writer<'_> {
         let target = match table {
             "p" => self.pick(&["(id)", "(a)", "(b, c)", "ON CONSTRAINT p_pkey", "(c, b)", "(d)"]),
             "q" => self.pick(&["(id)", "(pid, a)", "(b, t)", "(t, b) WHERE a > 20"]),
+            "s" => self.pick(&["(id)", "(twin)", "ON CONSTRAINT s_twin_key"]),
             _ => self.pick(&["(id)", "ON CONSTRAINT r_pkey", "(parent)", "ON CONSTRAINT nothing"]),
         };
         match self.below(6) {
@@ -172,6 +187,9 @@ impl Writer<'_> {
                         "c = 0",
                     ]),
                     "q" => self.pick(&["a = x.a + excluded.a", "b = excluded.b", "t = NULL, pid = excluded.pid"]),
+                    "s" => {
+                        self.pick(&["p = excluded.p, q = excluded.q", "twin = excluded.r", "id = excluded.q, r = x.id"])
+                    }
                     _ => self.pick(&[
                         "n = x.n + excluded.n",
                         "parent = excluded.id",
@@ -204,7 +222,13 @@ impl Writer<'_> {
             value = "NULL".to_owned();
         }
         let returning = self.returning("x");
-        match self.below(7) {
+        match self.below(10) {
+            7 | 8 => {
+                // A key and what the row points to at once.
+                let (other, of) = Self::columns(table)[self.below(count) as usize];
+                let second = if other == column { String::new() } else { format!(", {other} = {}", self.fixed(of)) };
+                format!("UPDATE {table} AS x SET {column} = {value}{second} WHERE id = {id}{returning}")
+            }
             0 => {
                 // Every row, by an amount that meets no other row.
                 let set = match table {
@@ -217,6 +241,9 @@ impl Writer<'_> {
                         "c = c * 1000",
                     ]),
                     "q" => self.pick(&["a = a + 100", "b = 'big'", "id = id + 1000", "t = '2020-01-01'"]),
+                    "s" => {
+                        self.pick(&["id = id + 100", "p = NULL, q = r", "twin = id + 1000", "r = NULL, twin = NULL"])
+                    }
                     _ => self.pick(&["id = id + 100", "n = n * 100", "parent = NULL", "n = n / 7", "parent = id"]),
                 };
                 format!("UPDATE {table} AS x SET {set}{returning}")
@@ -234,6 +261,60 @@ impl Writer<'_> {
             ),
             _ => format!("UPDATE {table} AS x SET {column} = {value} WHERE id = {id}{returning}"),
         }
+    }
+
+    /// A value that is no DEFAULT: which row gets which number is free.
+    fn fixed(&mut self, kind: &str) -> String {
+        self.value(kind).replace("DEFAULT", "NULL")
+    }
+
+    /// A statement with several changing parts, each of another table.
+    fn parts(&mut self) -> String {
+        let (first, second) = (self.below(4), 1 + self.below(3));
+        let tables = [first, (first + second) % 4].map(|at| TABLES[at as usize]);
+        let parts = tables.map(|table| {
+            let id = self.id();
+            match self.below(4) {
+                0 => format!("DELETE FROM {table} WHERE id = {id}"),
+                1 => format!("UPDATE {table} SET id = {} WHERE id = {id}", self.id()),
+                2 => {
+                    let (column, kind) = Self::columns(table)[1 + self.below(3) as usize];
+                    format!("UPDATE {table} SET {column} = {} WHERE id = {id}", self.fixed(kind))
+                }
+                _ => {
+                    let values: Vec<String> = match table {
+                        "r" => ["id", "parent", "pa", "n"].map(|kind| self.fixed(kind)).into(),
+                        _ => Self::columns(table).map(|(_, kind)| self.fixed(kind)).into(),
+                    };
+                    format!("INSERT INTO {table} VALUES ({})", values.join(", "))
+                }
+            }
+        });
+        format!("WITH part AS ({} RETURNING id) {}", parts[0], parts[1])
+    }
+
+    fn merge(&mut self) -> String {
+        let table = self.pick(&TABLES);
+        let (column, kind) = Self::columns(table)[1 + self.below(3) as usize];
+        let source = match self.below(3) {
+            0 => format!("(VALUES ({}, {})) AS y (id, v)", self.id(), self.id()),
+            1 => format!("(SELECT id, 3 FROM r WHERE id = {}) AS y (id, v)", self.id()),
+            _ => format!("(SELECT id, id FROM q WHERE id = {}) AS y (id, v)", self.id()),
+        };
+        let matched = match self.below(3) {
+            0 => "DELETE".to_owned(),
+            1 => format!("UPDATE SET id = {}, {column} = {}", self.id(), self.fixed(kind)),
+            _ => format!("UPDATE SET {column} = {}", self.fixed(kind)),
+        };
+        let more = match table {
+            "r" => ", n",
+            _ => "",
+        };
+        let inserted = if more.is_empty() { String::new() } else { ", y.v".to_owned() };
+        format!(
+            "MERGE INTO {table} AS x USING {source} ON x.id = y.id WHEN MATCHED AND y.v <> 9 THEN {matched} \
+             WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id{more}) VALUES (y.v{inserted})"
+        )
     }
 
     fn delete(&mut self) -> String {

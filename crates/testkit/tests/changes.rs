@@ -3,7 +3,7 @@
 //!
 //! The seed is printed; `NYALA_SEED=n` repeats a run, `NYALA_ROUNDS=n` makes it n times as long.
 
-use testkit::{Connection, Event, Fields, Random, Reply, Target, changes};
+use testkit::{Connection, Event, Random, Reply, Target, changes};
 
 const ROUNDS: u64 = 5;
 const STATEMENTS: u64 = 150;
@@ -77,10 +77,8 @@ fn comparable(mut reply: Reply) -> Reply {
     }
     for event in &mut reply.events {
         match event {
-            // Where a key's action sets a default that is gone itself, either side of the key may be blamed.
-            Event::Error(fields) if fields.code == "23503" => {
-                *fields = Fields { code: "23503".to_owned(), ..Fields::default() }
-            }
+            // Which of several rows with such a key comes first is the table's order.
+            Event::Error(fields) if fields.code == "23503" => fields.detail = None,
             Event::Error(fields) if fields.detail.as_ref().is_some_and(|d| d.starts_with("Failing row")) => {
                 fields.detail = None;
             }

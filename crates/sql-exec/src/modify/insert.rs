@@ -183,7 +183,7 @@ impl Insert {
             registers[target.slots[*column] as usize] = value;
         }
         check(target, None, cx, registers)?;
-        self.constraints.note_updated(target, row, registers);
+        self.constraints.note_updated(target, row, registers, cx);
         self.tuple.clear();
         target.writer.write(registers, &target.slots, &mut self.tuple)
     }
@@ -219,7 +219,7 @@ impl Operator for Insert {
                             if updates {
                                 self.own.insert(row.0);
                             }
-                            self.constraints.note_inserted(target, row, registers);
+                            self.constraints.note_inserted(target, row, registers, cx);
                             note_system(target, row, false, cx, registers);
                             if let Some(next) = changed(target, cx, registers)? {
                                 return Ok(next);

@@ -167,7 +167,7 @@ impl Merge {
         self.constraints.note_old(target, registers);
         if let MergeWork::Update(set) = &node.actions[action].kind {
             self.put(&node, &set.values, cx, registers)?;
-            self.constraints.note_updated(target, row, registers);
+            self.constraints.note_updated(target, row, registers, cx);
             self.state = MergeState::Storing(row);
             return Ok(None);
         }
@@ -243,7 +243,7 @@ impl Operator for Merge {
                     match cx.run.txn.insert(table, &self.tuple, ConflictArbiter::None)? {
                         Step::Ready(InsertOutcome::Inserted(row)) => {
                             self.own.insert(row.0);
-                            self.constraints.note_inserted(target, row, registers);
+                            self.constraints.note_inserted(target, row, registers, cx);
                             self.finish_row(cx, registers)?
                         }
                         Step::Ready(InsertOutcome::Conflict(_)) => {

@@ -58,7 +58,7 @@ impl Update {
             // They are looked at when the row has been stored, and may have to show all of it.
             target.rest.read(old, registers);
         }
-        self.constraints.note_updated(target, row, registers);
+        self.constraints.note_updated(target, row, registers, cx);
         self.tuple.clear();
         if target.writer.rewrite(old, &node.places, registers, &mut self.tuple)? {
             return Ok(());
