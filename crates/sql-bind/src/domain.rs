@@ -68,6 +68,11 @@ fn condition(expression: &Expression, value: &Expr, cx: &mut BindContext<'_>) ->
     })
 }
 
+/// The condition over a value of what is under the domain.
+pub(super) fn condition_over(text: &Expression, value: &Expr, cx: &mut BindContext<'_>) -> Result<Expr> {
+    condition(text, value, cx)
+}
+
 /// Binds the condition of a domain that is being defined, to see whether it can be.
 pub(super) fn check_condition(text: &Expression, domain: &DomainDesc, cx: &mut BindContext<'_>) -> Result<()> {
     condition(text, &Expr::Const(Datum::Null, Ty { oid: domain.base, typmod: domain.typmod }), cx).map(drop)
@@ -330,24 +335,24 @@ pub(super) fn index_tests(
     if indexes.is_empty() || may_change.is_some_and(concerns_none) {
         return Ok(Vec::new());
     }
-    let mut out = Vec::with_capacity(indexes.len());
-    for index in indexes {
-        let mut parts = Vec::new();
-        for part in &index.expressions {
-            parts.push(passes(super::dml::index_expression(&part.text, desc, cx)?));
-        }
-        let predicate = index.predicate.as_ref().map(|text| super::dml::index_predicate(text, desc, cx)).transpose()?;
-        let test = match predicate {
-            None => Expr::And(parts),
-            Some(predicate) if parts.is_empty() => passes(predicate),
-            Some(predicate) => {
-                let leaves_out = Expr::BooleanTest { arg: Box::new(predicate), want: Some(true), negated: true };
-                Expr::Or(vec![leaves_out, Expr::And(parts)])
-            }
-        };
-        out.push((index.name, test));
+    indexes.into_iter().map(|index| Ok((index.name.clone(), index_test(&index, desc, cx)?))).collect()
+}
+
+/// What one index computes of a row over rel 0, tested: true, or the error of what fails.
+pub(super) fn index_test(index: &IndexDesc, desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    let mut parts = Vec::new();
+    for part in &index.expressions {
+        parts.push(passes(super::dml::index_expression(&part.text, desc, cx)?));
     }
-    Ok(out)
+    let predicate = index.predicate.as_ref().map(|text| super::dml::index_predicate(text, desc, cx)).transpose()?;
+    Ok(match predicate {
+        None => Expr::And(parts),
+        Some(predicate) if parts.is_empty() => passes(predicate),
+        Some(predicate) => {
+            let leaves_out = Expr::BooleanTest { arg: Box::new(predicate), want: Some(true), negated: true };
+            Expr::Or(vec![leaves_out, Expr::And(parts)])
+        }
+    })
 }
 
 /// Whether an index computes something with a domain.

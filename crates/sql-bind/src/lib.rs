@@ -31,6 +31,7 @@ mod node;
 mod notes;
 mod order;
 mod ordered_set;
+pub mod own;
 mod params;
 mod parts;
 mod permissions;
@@ -65,7 +66,7 @@ pub use group::window_parts;
 pub use immutable::is_immutable;
 pub use imply::{all_implied, implies};
 pub use json_rows::field_name;
-pub use key_types::{KeyComparison, key_comparison, key_operators};
+pub use key_types::{KeyComparison, key_comparison, key_equal, key_equality, key_operators, key_value, stored_alike};
 pub use permissions::sequence_of;
 pub use types::shown_type;
 
@@ -316,7 +317,7 @@ pub fn stack_depth() -> Error {
 /// Binds SELECT, VALUES, INSERT, UPDATE, DELETE or MERGE.
 pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundStatement> {
     let mut binder = Binder::new(cx, sql);
-    let (mut statement, columns) = match node {
+    let (statement, columns) = match node {
         Node::SelectStmt(select) => {
             let query = binder.subquery(select, true)?.query;
             let columns = select::result_columns(&query);
@@ -329,10 +330,24 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
         _ => return Err(Error::unsupported("this statement cannot be bound")),
     };
     binder.check_params(&statement)?;
+    let told = (binder.tables, binder.refused);
+    Ok(completed(statement, told, columns, Some(permissions::denied), cx))
+}
+
+/// What a statement asks of the current role that it may not have.
+type Denied = fn(&ir::Statement, &BindContext<'_>) -> Option<Error>;
+
+/// A statement as it leaves the binder, simplified: with its tables and what it is refused for already.
+fn completed(
+    mut statement: ir::Statement,
+    (tables, refused): (Vec<(Oid, TableLockMode)>, Option<Error>),
+    columns: Vec<ResultColumn>,
+    denied: Option<Denied>,
+    cx: &mut BindContext<'_>,
+) -> BoundStatement {
     erase::statement(&mut statement);
-    let (tables, refused) = (binder.tables, binder.refused);
     // What cannot be planned is refused before whoever may not run the plan.
-    let refused = refused.or_else(|| permissions::denied(&statement, cx));
+    let refused = refused.or_else(|| denied.and_then(|denied| denied(&statement, cx)));
     unread::drop_from(&mut statement);
     let mut unplanned = raise::error(&statement, cx);
     if simplify::statement(&mut statement, cx) {
@@ -341,7 +356,7 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
         unplanned = unplanned.or_else(|| raise::error(&statement, cx));
     }
     let refused = unplanned.or(refused).or_else(|| raise::error_at_start(&statement, cx));
-    Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused })
+    BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused }
 }
 
 /// A view that is being defined.
@@ -462,6 +477,16 @@ fn evaluated(expr: Expr, cx: &BindContext<'_>) -> Expr {
         simplify::alone(&mut expr, cx);
     }
     expr
+}
+
+/// The condition of a domain over a value of what is under it.
+pub fn bind_condition_over(text: &Expression, value: &Expr, cx: &mut BindContext<'_>) -> Result<Expr> {
+    domain::condition_over(text, value, cx)
+}
+
+/// Evaluates what an index computes of a row of its table (rel 0), where it casts to domains: true, or the error of the domain.
+pub fn bind_index_test(index: &engine_api::IndexDesc, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    domain::index_test(index, table, cx)
 }
 
 /// Binds the condition of a domain, to see whether it can be.

@@ -6,17 +6,18 @@ use engine_api::{
     TableLockMode,
 };
 use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType, RangeVar};
-use sql_bind::Computed;
+use sql_bind::{Computed, bind_default};
 use sql_ir::Ty;
 use sql_ir::system_column;
-use sql_parse::names::{qualified, quote_name};
+use sql_parse::names::quote_name;
 
 use super::constraint::{Pending, add_constraints, require_no_nulls};
 use super::create_table::{
     COLUMNS_MAX, check_defaults, check_generated, layout_of, new_column, serial_sequence, storage_options,
 };
 use super::names::{expression_after, last_position, leftmost};
-use super::rewrite::{as_type, constant_default, rewrite_table};
+use super::query::has_row;
+use super::rewrite::{ComputedBy, ComputedColumn, constant_default, rewrite_table};
 use super::storage::{self, Of};
 use super::{Cx, drop, identity, persistence};
 
@@ -627,18 +628,20 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
                 }
                 _ => false,
             };
-            let text = default.map(|e| cx.session.text_of_expression(&e, Some(&table))).unwrap_or_default();
-            let text = as_type(&cx.catalog(), &text, ty.oid);
+            let text = default.ok_or_else(|| Error::internal("a column of no default that is computed"))?;
             if is_computed_once {
                 // It must have a value that fits, were there no rows at all.
-                let rows = cx.session.internal_query(&format!("SELECT {text}")).await?;
-                for value in rows.into_iter().flatten() {
-                    types::apply_typmod(value, ty.oid, ty.typmod, false)?;
-                }
+                cx.session.bind_stored(|binder| {
+                    let value = bind_default(&text, ty, name, binder)?;
+                    sql_ir::expr::evaluate(&value, binder.eval).map(drop)
+                })?;
             }
+            let by = if is_generated { ComputedBy::Generated } else { ComputedBy::Default };
+            let computed = ComputedColumn { number, ty, by, text };
             let next = LayoutId(table.newest_layout().id.0 + 1);
             let layout = layout_of(&table, next);
-            rewrite_table(cx, table, layout, &[(number, text)]).await?;
+            let over = table.clone();
+            rewrite_table(cx, table, layout, &over, &[computed]).await?;
         }
     }
     Ok(column.constraints.into_iter().map(|definition| Pending { definition, column: Some(number) }).collect())
@@ -646,8 +649,7 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
 
 /// ADD COLUMN … NOT NULL without a default needs a table without rows.
 async fn require_empty(cx: &mut Cx<'_>, table: &TableDesc, column: &str) -> Result<()> {
-    let query = format!("SELECT 1 FROM {} LIMIT 1", qualified(&cx.catalog(), table.schema, &table.name));
-    if cx.session.internal_query(&query).await?.is_empty() {
+    if !has_row(cx, table.oid, &mut |_| Ok(None)).await? {
         return Ok(());
     }
     Err(Error::new(
@@ -782,7 +784,7 @@ struct TypeChange {
     ty: Ty,
     /// See [`ColumnDesc::collation`].
     collation: Option<u32>,
-    expression: String,
+    expression: Expression,
     /// Columns that the expression looks at.
     uses: Vec<i16>,
 }
@@ -860,8 +862,7 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
             .hint("You might need to add an explicit cast."),
             _ => cx.place(e, place, true),
         })?;
-    // The length is applied as an assignment does, which refuses what it would have to cut.
-    let expression = as_type(&cx.catalog(), &using, ty.oid);
+    let expression = using.as_str().into();
     Ok(TypeChange { number, name: name.to_string(), ty, collation, expression, uses })
 }
 
@@ -923,8 +924,14 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
     }
     let next = LayoutId(table.newest_layout().id.0 + 1);
     let (oid, layout) = (table.oid, layout_of(&table, next));
-    let computed: Vec<(i16, String)> = changes.iter().map(|c| (c.number, c.expression.clone())).collect();
-    rewrite_table(cx, table, layout, &computed).await?;
+    let computed = |c: &TypeChange| ComputedColumn {
+        number: c.number,
+        ty: c.ty,
+        by: ComputedBy::Transform,
+        text: c.expression.clone(),
+    };
+    let computed: Vec<_> = changes.iter().map(computed).collect();
+    rewrite_table(cx, table, layout, &before, &computed).await?;
     for number in &changed {
         cx.session.forget_statistics(oid, *number);
     }

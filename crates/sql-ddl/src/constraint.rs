@@ -6,13 +6,13 @@ use engine_api::{
     Persistence, TableDesc, TableLockMode,
 };
 use rupg_sql::nodes::{ConstrType, Constraint};
-use sql_bind::{self as bind, KeyComparison};
-use sql_ir::system_column;
-use sql_parse::names::{qualified, quote_name};
+use sql_bind::{self as bind, BindContext, own};
+use sql_ir::{Expr, system_column};
 use sql_parse::privileges::shown;
 
 use super::Cx;
 use super::names::{constraint_names, free_constraint_name, free_relation_name, parenthesised_after, strings};
+use super::query::{first_row, has_row};
 use super::storage;
 
 /// A constraint still to be added; `column` for one written with a column.
@@ -315,15 +315,16 @@ async fn adopt_index(
     cx.put(CatalogObject::Index(index)).await
 }
 
+/// `value IS NULL`, or IS NOT NULL.
+fn is_null(value: Expr, negated: bool) -> Expr {
+    Expr::IsNull { arg: Box::new(value), negated, fields: false }
+}
+
 /// Refuses NULLs that are there already.
 pub(super) async fn require_no_nulls(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
     let column = &table.columns[number as usize - 1].name;
-    let query = format!(
-        "SELECT 1 FROM {} WHERE {} IS NULL LIMIT 1",
-        qualified(&cx.catalog(), table.schema, &table.name),
-        quote_name(column)
-    );
-    if cx.session.internal_query(&query).await?.is_empty() {
+    let value = own::column(table, number as usize - 1, 0);
+    if !has_row(cx, table.oid, &mut |_| Ok(Some(is_null(value.clone(), false)))).await? {
         return Ok(());
     }
     Err(Error::new(
@@ -644,12 +645,11 @@ async fn look_at_all(cx: &mut Cx<'_>, table: &TableDesc, constraint: &Constraint
 }
 
 async fn validate_check(cx: &mut Cx<'_>, table: &TableDesc, expression: &Expression, name: &str) -> Result<()> {
-    let expression = cx.session.text_of_expression(expression, Some(table));
-    let query = format!(
-        "SELECT 1 FROM {} WHERE NOT ({expression}) LIMIT 1",
-        qualified(&cx.catalog(), table.schema, &table.name)
-    );
-    if cx.session.internal_query(&query).await?.is_empty() {
+    let mut violated = |binder: &mut BindContext<'_>| {
+        let condition = bind::bind_check(expression, table, binder)?;
+        Ok(Some(Expr::Not(Box::new(condition))))
+    };
+    if !has_row(cx, table.oid, &mut violated).await? {
         return Ok(());
     }
     Err(Error::new(
@@ -671,14 +671,11 @@ pub(super) async fn test_domains(cx: &mut Cx<'_>, table: &TableDesc, index: &Ind
     if !has_rows || !sql_bind::casts_to_domains(index) {
         return Ok(());
     }
-    let mut text = |part: &Expression| cx.session.text_of_expression(part, Some(table));
-    let of_rows = index.predicate.as_ref().map_or("true".to_owned(), &mut text);
-    // Each is evaluated, and none picks a row.
-    let never = |part: &engine_api::IndexExpression| format!(" OR (({}) IS NULL) IS UNKNOWN", text(&part.text));
-    let computed: String = index.expressions.iter().map(never).collect();
-    let table = qualified(&cx.catalog(), table.schema, &table.name);
-    let query = format!("SELECT 1 FROM {table} WHERE CASE WHEN ({of_rows}) THEN false{computed} END LIMIT 1");
-    cx.session.internal_query(&query).await.map(drop)
+    let mut failing = |binder: &mut BindContext<'_>| {
+        let test = bind::bind_index_test(index, table, binder)?;
+        Ok(Some(Expr::BooleanTest { arg: Box::new(test), want: Some(true), negated: true }))
+    };
+    has_row(cx, table.oid, &mut failing).await.map(drop)
 }
 
 async fn validate_foreign_key(
@@ -689,35 +686,19 @@ async fn validate_foreign_key(
     name: &str,
 ) -> Result<()> {
     let catalog = cx.catalog();
-    let column = |t: &TableDesc, n: i16| quote_name(&t.columns[n as usize - 1].name);
-    let ty = |t: &TableDesc, n: i16| types::user::base_type(t.columns[n as usize - 1].type_oid, -1).0;
-    let on: Vec<String> = columns
-        .iter()
-        .zip(targets)
-        .map(|(&a, &b)| {
-            let (foreign, key) = (ty(table, a), ty(referenced, b));
-            let cast = match bind::key_comparison(foreign, key) {
-                Some(KeyComparison::As(input)) => {
-                    format!("::pg_catalog.{}", types::type_info(input).map_or("", |t| t.name))
-                }
-                _ => String::new(),
-            };
-            format!("a.{}{cast} = b.{}", column(table, a), column(referenced, b))
-        })
-        .collect();
-    let present: Vec<String> = columns.iter().map(|&a| format!("a.{} IS NOT NULL", column(table, a))).collect();
-    let shown: Vec<String> = columns.iter().map(|&a| format!("a.{}", column(table, a))).collect();
-    let query = format!(
-        "SELECT {} FROM {} a WHERE {} AND NOT EXISTS (SELECT 1 FROM {} b WHERE {}) LIMIT 1",
-        shown.join(", "),
-        qualified(&catalog, table.schema, &table.name),
+    let of_child = |level| columns.iter().map(move |&number| own::column(table, number as usize - 1, level));
+    let mut unmatched = |binder: &mut BindContext<'_>| {
+        let [child, parent] = [table, referenced].map(|desc| own::table_info(&binder.catalog, desc.oid));
+        let keys = targets.iter().map(|&number| own::column(referenced, number as usize - 1, 0));
+        let same = of_child(1).zip(keys).map(|(value, key)| bind::key_equal(value, key)).collect::<Result<_>>()?;
+        let partner = own::rows_of(&parent?, Some(Expr::And(same)));
+        let present = of_child(0).map(|value| is_null(value, true)).collect();
         // MATCH FULL wants all of a key or nothing of it.
-        format_args!("({})", present.join(if match_full { " OR " } else { " AND " })),
-        qualified(&catalog, referenced.schema, &referenced.name),
-        on.join(" AND ")
-    );
-    let rows = cx.session.internal_query(&query).await?;
-    let Some(row) = rows.first() else { return Ok(()) };
+        let present = if match_full { Expr::Or(present) } else { Expr::And(present) };
+        let rows = own::rows_of(&child?, Some(Expr::And(vec![present, own::exists_no(partner)])));
+        Ok(own::giving(rows, of_child(0)))
+    };
+    let Some(row) = first_row(cx, &[table.oid, referenced.oid], &mut unmatched).await? else { return Ok(()) };
     if row.iter().any(|value| value.is_null()) {
         let message =
             format!("insert or update on table \"{}\" violates foreign key constraint \"{name}\"", table.name);

@@ -33,6 +33,7 @@ mod membership;
 mod names;
 mod owner;
 mod persistence;
+mod query;
 mod rename;
 mod rewrite;
 mod rights;

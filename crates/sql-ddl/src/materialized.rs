@@ -3,6 +3,7 @@
 use base::{Error, LayoutId, Oid, Result, SqlState};
 use engine_api::{CatalogObject, TableDesc, TableKind, TableLockMode, ViewDesc};
 use rupg_sql::nodes::{CreateTableAsStmt, RefreshMatViewStmt};
+use sql_bind::own::{bind_delete_all, bind_fill};
 use sql_ir::system_column;
 use sql_parse::names::quote_name;
 
@@ -10,6 +11,7 @@ use super::Arguments;
 use super::Cx;
 use super::create_table::layout_of;
 use super::names::{display, strings};
+use super::query::change;
 use super::storage;
 use super::view;
 
@@ -136,41 +138,19 @@ async fn set_populated(cx: &mut Cx<'_>, oid: Oid, populated: bool) -> Result<()>
 
 /// Fills the empty view with the rows of its query.
 ///
-/// While it is filled it stands in the catalog as a table, and its query as a view that ends with the statement: so the rows
-/// come from the query as it was stored, whatever its names mean today.
-///
 /// `concurrently`: readers go on meanwhile, and what is there is deleted instead of truncated.
 async fn fill(cx: &mut Cx<'_>, oid: Oid, concurrently: bool) -> Result<u64> {
-    let mut desc = cx.catalog().table(oid).cloned().ok_or_else(|| Error::internal("the view went away"))?;
-    let whole = desc.clone();
-    let source = TableDesc {
-        oid: cx.allocate(),
-        name: format!("{} (query)", whole.name),
-        kind: TableKind::View,
-        comments: Default::default(),
-        ..whole.clone()
-    };
-    let (source_oid, schema) = (source.oid, super::constraint::schema_of(&cx.catalog(), &whole));
-    // Not as something new, which default privileges would be about.
-    cx.write(CatalogObject::Table(source.clone())).await?;
-    desc.kind = TableKind::Table;
-    cx.put(CatalogObject::Table(desc)).await?;
-    let quoted = |name: &str| format!("{}.{}", quote_name(&schema), quote_name(name));
-    let insert = format!("INSERT INTO {} SELECT * FROM {}", quoted(&whole.name), quoted(&source.name));
+    let owner = cx.catalog().table(oid).map(|view| view.owner).ok_or_else(|| Error::internal("the view went away"))?;
     if concurrently {
-        cx.session.change_own(&format!("DELETE FROM {}", quoted(&whole.name))).await?;
+        change(cx, &mut |binder| bind_delete_all(oid, binder)).await?;
         cx.txn().begin_command();
     }
     // What the query calls has the rights of the view's owner, not of who refreshes it.
-    cx.session.begin_restricted(whole.owner);
-    let rows = cx.session.change_sparing(&insert, &[oid, source_oid]).await;
+    cx.session.begin_restricted(owner);
+    let rows = change(cx, &mut |binder| bind_fill(oid, binder)).await;
     cx.session.end_restricted();
     // PostgreSQL builds the indexes when all rows are there.
     let rows = if concurrently { rows? } else { rows.map_err(super::rewrite::not_built)? };
-    cx.drop_one(source_oid)?;
-    let mut desc = cx.catalog().table(oid).cloned().ok_or_else(|| Error::internal("the view went away"))?;
-    desc.kind = TableKind::MaterializedView;
-    cx.put(CatalogObject::Table(desc)).await?;
     set_populated(cx, oid, true).await?;
     Ok(rows)
 }

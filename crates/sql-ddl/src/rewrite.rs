@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Result, SqlState};
 use engine_api::{
     Catalog, CatalogObject, ColumnDesc, ConflictArbiter, Expression, InsertOutcome, LayoutDesc, Step, TableDesc,
 };
+use sql_bind::{self as bind, BindContext, Computed, own};
 use sql_exec::{OutputRow, RowSink};
-use sql_ir::Ty;
-use sql_parse::names::{qualified, quote_name};
-use types::{ColumnType, Datum, RowLayout, oid};
+use sql_ir::{Expr, Ty};
+use types::{ColumnType, Datum, RowLayout};
 
 use super::Cx;
 
@@ -21,48 +21,60 @@ pub(super) fn constant_default(cx: &mut Cx<'_>, text: &Expression, ty: Ty) -> Re
     cx.session.constant_text(text, ty)
 }
 
-/// An expression cast to a type of any length: how long a value may be is for the table to say.
-pub(super) fn as_type(catalog: &Catalog, expression: &str, ty: Oid) -> String {
-    let name = match ty {
-        // Their names alone mean a length of one.
-        oid::BPCHAR | oid::BIT => oid::any_length_name(ty).to_owned(),
-        oid::BPCHAR_ARRAY => format!("{}[]", oid::any_length_name(oid::BPCHAR)),
-        oid::BIT_ARRAY => format!("{}[]", oid::any_length_name(oid::BIT)),
-        ty => made_name(catalog, ty).unwrap_or_else(|| types::format_type(ty, -1)),
-    };
-    format!("({expression})::{name}")
+/// What gives a column its values when all rows are written again.
+pub(super) struct ComputedColumn {
+    pub number: i16,
+    /// The type of the values; as an assignment does, making them of its length refuses what would have to be cut.
+    pub ty: Ty,
+    pub by: ComputedBy,
+    pub text: Expression,
 }
 
-/// The name of a type that a statement made, or of an array of one, by which it is found whatever the search path is.
-fn made_name(catalog: &Catalog, ty: Oid) -> Option<String> {
-    let (made, suffix) = match types::element_of(ty).filter(|_| catalog.user_type(ty).is_none()) {
-        Some(element) => (catalog.user_type(element)?, "[]"),
-        None => (catalog.user_type(ty)?, ""),
-    };
-    let schema = catalog.get(made.schema)?;
-    let suffix = if made.array == ty { "[]" } else { suffix };
-    Some(format!("{}.{}{suffix}", quote_name(schema.name()), quote_name(&made.name)))
+/// What the expression of a [`ComputedColumn`] is.
+#[derive(Clone, Copy)]
+pub(super) enum ComputedBy {
+    /// A default, which speaks of no column.
+    Default,
+    /// That of a generated column.
+    Generated,
+    /// USING.
+    Transform,
 }
 
-/// Writes every row again in `layout`, with `computed` columns given by expressions over the old row, into fresh storage.
+impl ComputedColumn {
+    /// The value over the rows of `over` (rel 0).
+    fn bind(&self, over: &TableDesc, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+        let name = &table.columns[self.number as usize - 1].name;
+        match self.by {
+            ComputedBy::Default => bind::bind_default(&self.text, self.ty, name, cx),
+            ComputedBy::Generated => bind::bind_computed(Computed::Generated, &self.text, self.ty, name, over, cx),
+            ComputedBy::Transform => bind::bind_computed(Computed::Transform, &self.text, self.ty, name, over, cx),
+        }
+    }
+}
+
+/// Writes every row again in `layout`, with the `computed` columns given by expressions over the old row, whose columns are called
+/// as those of `over`, into fresh storage.
 pub(super) async fn rewrite_table(
     cx: &mut Cx<'_>,
     mut table: TableDesc,
     layout: LayoutDesc,
-    computed: &[(i16, String)],
+    over: &TableDesc,
+    computed: &[ComputedColumn],
 ) -> Result<()> {
-    let old = cx.catalog().table(table.oid).cloned().ok_or_else(|| Error::internal("the table went away"))?;
-    let values: Vec<String> = layout
-        .fields
-        .iter()
-        .map(|field| match computed.iter().find(|(number, _)| *number == field.column) {
-            Some((_, expression)) => expression.clone(),
-            None => quote_name(&old.columns[field.column as usize - 1].name),
-        })
-        .collect();
-    let query = format!("SELECT {} FROM {}", values.join(", "), qualified(&cx.catalog(), old.schema, &old.name));
-    let mut rows = NewRows::of(&table, &layout, computed, cx.catalog());
-    cx.session.internal_query_into(&query, &mut rows).await?;
+    let mut old_rows = |binder: &mut BindContext<'_>| {
+        let old = own::table_info(&binder.catalog, table.oid)?;
+        let mut values = Vec::with_capacity(layout.fields.len());
+        for field in layout.fields.iter() {
+            values.push(match computed.iter().find(|computed| computed.number == field.column) {
+                Some(computed) => computed.bind(over, &table, binder)?,
+                None => own::column(&old.desc, field.column as usize - 1, 0),
+            });
+        }
+        Ok(own::giving(own::rows_of(&old, None), values))
+    };
+    let mut rows = NewRows::of(&table, &layout, cx.catalog());
+    super::query::all_rows(cx, &[table.oid], &mut old_rows, &mut rows).await?;
     let parts = rows.parts;
     for column in &mut table.columns {
         (column.missing, column.missing_row) = (None, None);
@@ -132,25 +144,16 @@ struct NewRows<'a> {
     layout: &'a LayoutDesc,
     catalog: Arc<Catalog>,
     codec: RowLayout,
-    /// Which fields are to be fitted to the length of their type.
-    fitted: Vec<bool>,
     /// Tuples, each behind its length in four bytes.
     parts: Vec<Vec<u8>>,
     values: Vec<Datum>,
 }
 
 impl<'a> NewRows<'a> {
-    fn of(
-        table: &'a TableDesc,
-        layout: &'a LayoutDesc,
-        computed: &[(i16, String)],
-        catalog: Arc<Catalog>,
-    ) -> NewRows<'a> {
+    fn of(table: &'a TableDesc, layout: &'a LayoutDesc, catalog: Arc<Catalog>) -> NewRows<'a> {
         let types = layout.fields.iter().map(|f| ColumnType { oid: f.type_oid, typmod: f.typmod });
         let codec = RowLayout::new(&types.collect::<Vec<_>>());
-        let is_computed = |number: i16| computed.iter().any(|(computed, _)| *computed == number);
-        let fitted = layout.fields.iter().map(|field| field.typmod >= 0 && is_computed(field.column)).collect();
-        NewRows { table, layout, catalog, codec, fitted, parts: Vec::new(), values: Vec::new() }
+        NewRows { table, layout, catalog, codec, parts: Vec::new(), values: Vec::new() }
     }
 
     #[cold]
@@ -169,11 +172,6 @@ impl RowSink for NewRows<'_> {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
         self.values.clear();
         self.values.extend(row.owned());
-        for ((value, field), fitted) in self.values.iter_mut().zip(&self.layout.fields).zip(&self.fitted) {
-            if *fitted {
-                *value = types::apply_typmod(std::mem::take(value), field.type_oid, field.typmod, false)?;
-            }
-        }
         for (value, field) in self.values.iter().zip(&self.layout.fields) {
             let column = &self.table.columns[field.column as usize - 1];
             if column.not_null && value.is_null() {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::{Error, Notice, Oid, Result, work};
 use engine_api::{Catalog, CatalogObject, Engine, Expression, TableDesc, Txn, Wait};
 use rupg_sql::nodes::{ExecuteStmt, Node};
-use sql_bind::{self as bind, BindContext, stored};
+use sql_bind::{self as bind, BindContext, BoundStatement, stored};
 use sql_catalog::deparse;
 use sql_exec::RowSink;
 use sql_functions::{CastContext, Identity};
@@ -119,22 +119,13 @@ pub trait Session {
     /// A SCRAM verifier for a password, or the verifier itself if one is given.
     fn password_verifier(&self, password: &str) -> Result<String>;
 
-    /// Runs a query of our own in the open transaction and collects its rows. What it reads is nobody's business: who may define
-    /// something over rows need not be one who may read them.
-    fn internal_query<'s>(&'s mut self, sql: &'s str) -> Later<'s, Vec<Vec<Datum>>>;
-
-    /// As [`Session::internal_query`], its rows into `sink`.
-    fn internal_query_into<'s>(&'s mut self, sql: &'s str, sink: &'s mut dyn RowSink) -> Later<'s, ()>;
-
-    /// Runs a statement of our own in the open transaction: what it reads and changes is nobody's business. Answers the rows it
-    /// changed.
-    fn run_own<'s>(&'s mut self, sql: &'s str, sink: &'s mut dyn RowSink) -> Later<'s, u64>;
-
-    /// Runs a statement in the name of the current role, which need not have rights on these relations. Answers the rows it changed.
-    fn change_sparing<'s>(&'s mut self, sql: &'s str, spared: &'s [Oid]) -> Later<'s, u64>;
-
-    /// As [`Session::run_own`], for what it changes alone.
-    fn change_own<'s>(&'s mut self, sql: &'s str) -> Later<'s, u64>;
+    /// Binds a statement of the definition's own and runs it in the same transaction, its rows into `sink`: anew if definitions have
+    /// changed while its locks were waited for. Answers how many rows came, or were changed.
+    fn run_bound<'s>(
+        &'s mut self,
+        bind: &'s mut dyn FnMut(&mut BindContext<'_>) -> Result<BoundStatement>,
+        sink: &'s mut dyn RowSink,
+    ) -> Later<'s, u64>;
 
     /// The result columns of a query.
     fn query_columns(

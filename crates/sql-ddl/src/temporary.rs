@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{Catalog, CatalogObject, OnCommit, Privileges, SchemaDesc, TableLockMode};
-use sql_parse::names::qualified;
+use sql_bind::own::bind_delete_all;
 use sql_parse::privileges;
 
 use super::Session;
+use super::query::change;
 use super::{Cx, drop};
 
 /// The relations of a schema that are no parts of others.
@@ -111,7 +112,7 @@ pub async fn on_commit(session: &mut dyn Session) -> Result<()> {
         cx.txn().truncate(oid)?;
     }
     for table in emptied.difference(&referenced).filter_map(|&oid| catalog.table(oid)) {
-        cx.session.change_own(&format!("DELETE FROM {}", qualified(&catalog, table.schema, &table.name))).await?;
+        change(&mut cx, &mut |binder| bind_delete_all(table.oid, binder)).await?;
     }
     Ok(())
 }

@@ -12,12 +12,14 @@ use rupg_sql::nodes::{
     RangeVar, RenameStmt,
 };
 use rustc_hash::FxHashSet;
-use sql_ir::Ty;
+use sql_bind::{BindContext, own};
+use sql_ir::{Expr, Ty};
 use sql_parse::names::quote_name;
 use sql_parse::privileges;
 
 use super::alter_table::without_position;
 use super::names::{display, expression_after, free_constraint_name, parenthesised_after, strings};
+use super::query::has_row;
 use super::{Cx, rights};
 
 /// Bytes of a label.
@@ -422,29 +424,32 @@ fn checked_columns<'a>(catalog: &'a Catalog, desc: &TypeDesc, shown: &str) -> Re
 }
 
 /// Checks the rows there are against what a domain begins to demand of its values.
-async fn check_rows(cx: &mut Cx<'_>, desc: &TypeDesc, condition: &str, error: fn(&str, &str) -> Error) -> Result<()> {
+async fn check_rows(
+    cx: &mut Cx<'_>,
+    desc: &TypeDesc,
+    refutes: &dyn Fn(Expr, &mut BindContext<'_>) -> Result<Expr>,
+    error: fn(&str, &str) -> Error,
+) -> Result<()> {
     let catalog = cx.catalog();
     let shown = cx.session.shown_type(desc.oid, -1);
     for (table, number) in checked_columns(&catalog, desc, &shown)? {
         let Some(schema) = catalog.get(table.schema) else { continue };
         let column = &table.columns[number as usize - 1].name;
         cx.lock(table.oid, TableLockMode::Share).await?;
-        let query = format!(
-            "SELECT 1 FROM (SELECT {} AS value FROM {}.{}) AS v WHERE {condition} LIMIT 1",
-            quote_name(column),
-            quote_name(schema.name()),
-            quote_name(&table.name)
-        );
-        if !cx.session.internal_query(&query).await?.is_empty() {
+        let value = own::column(table, number as usize - 1, 0);
+        if has_row(cx, table.oid, &mut |binder| refutes(value.clone(), binder).map(Some)).await? {
             return Err(error(column, &table.name).schema(schema.name()).table(&*table.name).column(&**column));
         }
     }
     Ok(())
 }
 
-/// What a value is that a condition does not hold for.
-fn refuted(cx: &mut Cx<'_>, condition: &Expression) -> String {
-    format!("NOT ({})", cx.session.text_of_expression(condition, None))
+/// Looks for values that a condition does not hold for.
+async fn check_condition(cx: &mut Cx<'_>, desc: &TypeDesc, condition: &Expression) -> Result<()> {
+    let refutes = |value: Expr, binder: &mut BindContext<'_>| {
+        Ok(Expr::Not(Box::new(sql_bind::bind_condition_over(condition, &value, binder)?)))
+    };
+    check_rows(cx, desc, &refutes, violates).await
 }
 
 fn violates(column: &str, table: &str) -> Error {
@@ -481,7 +486,10 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
         }
         AlterDomainType::AD_DropNotNull => domain.not_null = false,
         AlterDomainType::AD_SetNotNull => {
-            check_rows(cx, &whole, "value IS NULL", has_nulls).await?;
+            let is_null = |value: Expr, _: &mut BindContext<'_>| {
+                Ok(Expr::IsNull { arg: Box::new(value), negated: false, fields: false })
+            };
+            check_rows(cx, &whole, &is_null, has_nulls).await?;
             domain.not_null = true;
         }
         AlterDomainType::AD_AddConstraint => {
@@ -492,8 +500,7 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
                 ConstrType::CONSTR_CHECK => {
                     let check = new_check(cx, domain, (schema, &name), constraint)?;
                     if !constraint.skip_validation {
-                        let refuted = refuted(cx, &check.expression);
-                        check_rows(cx, &whole, &refuted, violates).await?;
+                        check_condition(cx, &whole, &check.expression).await?;
                     }
                     domain.checks.push(check);
                 }
@@ -518,8 +525,7 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
                 let message = format!("constraint \"{wanted}\" of domain \"{written}\" does not exist");
                 return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
             };
-            let refuted = refuted(cx, &check.expression);
-            check_rows(cx, &whole, &refuted, violates).await?;
+            check_condition(cx, &whole, &check.expression).await?;
             check.not_valid = false;
         }
         _ => return Err(Error::unsupported("this kind of ALTER DOMAIN is not supported")),

@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 use base::{Error, Oid, Result};
 use engine_api::{Catalog, ConstraintKind, ForeignKeyAction, RowLockMode, TableDesc, WaitPolicy};
-use sql_bind::{self as bind, BindContext, KeyComparison, key_comparison};
-use sql_functions::{self as functions, EvalContext, Function, Operator};
-use sql_ir::{
-    CastKind, Column, Delete, Expr, From, Locking, Query, Rel, RelColumn, RelKind, Statement, TableInfo, Target, Ty,
-    Update,
+use sql_bind::own::{any_of, column, held, rows_of, table_info};
+use sql_bind::{
+    self as bind, BindContext, KeyComparison, key_comparison, key_equal, key_equality, key_value, stored_alike,
 };
+use sql_functions::{EvalContext, Function};
+use sql_ir::{Delete, Expr, Locking, Statement, TableInfo, Ty, Update};
 use types::{Datum, oid};
 
 use super::node::{KeyColumn, PlannedTable};
@@ -98,13 +98,6 @@ pub enum ParentChange {
     Deleted,
     /// Its key is another.
     KeyUpdated,
-}
-
-/// A table with its indexes, as a plan has it.
-pub fn table_info(catalog: &Catalog, table: Oid) -> Result<Arc<TableInfo>> {
-    let desc = catalog.table(table).cloned().ok_or_else(|| Error::internal(format!("no table {table}")))?;
-    let indexes = catalog.indexes(table).filter(|index| !index.invalid).cloned().collect();
-    Ok(Arc::new(TableInfo { desc, indexes, codes: Vec::new() }))
 }
 
 fn index_key(info: &TableInfo, index: Oid, parent_columns: &[i16]) -> Result<Vec<(KeyColumn, usize)>> {
@@ -277,34 +270,14 @@ impl ReferencedKey {
         eval: &dyn EvalContext,
     ) -> Result<Statement> {
         let table = table_info(catalog, self.child)?;
-        let columns = table
-            .desc
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(i, c)| RelColumn { name: c.name.clone(), ty: held(&table.desc, i) });
-        let rel = Rel {
-            alias: table.desc.name.clone(),
-            aliased: false,
-            columns: columns.collect(),
-            kind: RelKind::Table(Arc::clone(&table)),
-        };
         let mut conditions = Vec::new();
         for (i, (&child, &own)) in self.child_columns.iter().zip(&self.columns).enumerate() {
-            let ty = held(&table.desc, child);
-            let column = Expr::Column(Column { level: 0, rel: 0, column: child, ty });
-            conditions.push(equal(column, Expr::Param(i, Ty::of(held(parent, own).oid)))?);
+            let key = Expr::Param(i, Ty::of(held(parent, own).oid));
+            conditions.push(key_equal(column(&table.desc, child, 0), key)?);
         }
-        let mut query = Query {
-            rels: vec![rel],
-            from: vec![From::Rel(0)],
-            filter: Some(Expr::And(conditions)),
-            ..Query::default()
-        };
+        let mut query = rows_of(&table, Some(Expr::And(conditions)));
         if matches!(action, ForeignKeyAction::NoAction | ForeignKeyAction::Restrict) {
-            let one = Expr::Const(Datum::Int4(1), Ty::of(oid::INT4));
-            query.targets = vec![Target { expr: one, name: "?column?".into(), junk: false }];
-            query.limit = Some(Expr::Const(Datum::Int8(1), Ty::of(oid::INT8)));
+            query = any_of(query);
             query.locking = vec![Locking { rel: 0, mode: RowLockMode::KeyShare, policy: WaitPolicy::Block }];
             return Ok(Statement::Select(Box::new(query)));
         }
@@ -329,15 +302,15 @@ impl ReferencedKey {
             {
                 continue;
             }
-            let column = &table.desc.columns[child];
+            let desc = &table.desc.columns[child];
             let ty = held(&table.desc, child);
-            let default = column.default.clone().or_else(|| bind::domain_default(column.type_oid, &cx));
+            let default = desc.default.clone().or_else(|| bind::domain_default(desc.type_oid, &cx));
             let value = match (action, &default) {
                 (ForeignKeyAction::Cascade, _) => {
                     let from = held(parent, own).oid;
-                    assign(Expr::Param(self.columns.len() + i, Ty::of(from)), from, ty)?
+                    key_value(Expr::Param(self.columns.len() + i, Ty::of(from)), from, ty)?
                 }
-                (ForeignKeyAction::SetDefault, Some(text)) => bind::bind_default(text, ty, &column.name, &mut cx)?,
+                (ForeignKeyAction::SetDefault, Some(text)) => bind::bind_default(text, ty, &desc.name, &mut cx)?,
                 _ => Expr::Const(Datum::Null, ty),
             };
             set.push((child, value));
@@ -357,35 +330,19 @@ impl ReferencedKey {
     }
 }
 
-/// The type that the values of a column are held as.
-fn held(table: &TableDesc, column: usize) -> Ty {
-    let column = &table.columns[column];
-    let (oid, typmod) = types::user::plain_type(column.type_oid, column.typmod);
-    Ty { oid, typmod }
-}
-
-fn relabel(expr: Expr, ty: Oid) -> Expr {
-    if expr.ty().oid == ty || ty == oid::ANYARRAY {
-        return expr;
-    }
-    Expr::Cast { arg: Box::new(expr), ty: Ty::of(ty), kind: CastKind::Relabel, explicit: false, location: -1 }
-}
-
-fn incomparable(foreign: Oid, key: Oid) -> Error {
-    let [foreign, key] = [foreign, key].map(|ty| oid::format_type(ty, -1));
-    Error::internal(format!("a foreign key from {foreign} to {key}"))
-}
-
 impl AsHeld {
     fn new(foreign: Oid, key: Oid) -> Result<Option<AsHeld>> {
         if stored_alike(foreign, key) {
             return Ok(None);
         }
-        let incomparable = || incomparable(foreign, key);
+        let incomparable = || {
+            let [foreign, key] = [foreign, key].map(|ty| oid::format_type(ty, -1));
+            Error::internal(format!("a foreign key from {foreign} to {key}"))
+        };
         let cast = bind::cast_between(foreign, key).ok_or_else(incomparable)?;
         let equal = match key_comparison(foreign, key).ok_or_else(incomparable)? {
             KeyComparison::As(_) => None,
-            KeyComparison::Direct => Some(equality(key, foreign).ok_or_else(incomparable)?.1),
+            KeyComparison::Direct => Some(key_equality(key, foreign).ok_or_else(incomparable)?.1),
         };
         Ok(Some(AsHeld { cast, to: key, equal }))
     }
@@ -407,57 +364,4 @@ impl AsHeld {
         let same = (equal.eval)(eval, &[cast.clone(), value.clone()]);
         Ok(matches!(same, Ok(Datum::Bool(true))).then_some(cast))
     }
-}
-
-/// Whether an operator's operand takes what a column holds as it is.
-fn takes(operand: Oid, column: Oid) -> bool {
-    stored_alike(column, operand) || (operand == oid::ANYARRAY && oid::element_of(column).is_some())
-}
-
-/// The operator `=` that takes what two columns hold, with its function.
-fn equality(left: Oid, right: Oid) -> Option<(&'static Operator, &'static Function)> {
-    let operator = bind::equality_operator(left, right)?;
-    let function = functions::function(operator.function, &[operator.left, operator.right])?;
-    (takes(operator.left, left) && takes(operator.right, right)).then_some((operator, function))
-}
-
-/// `child = key` for the column types of a foreign key.
-fn equal(child: Expr, key: Expr) -> Result<Expr> {
-    let (from, to) = (child.ty().oid, key.ty().oid);
-    let incomparable = || incomparable(from, to);
-    let child = match key_comparison(from, to) {
-        Some(KeyComparison::As(ty)) if !stored_alike(from, to) => assign(child, from, Ty::of(ty))?,
-        _ => child,
-    };
-    let (operator, function) = equality(child.ty().oid, to).ok_or_else(incomparable)?;
-    let args = vec![relabel(child, operator.left), relabel(key, operator.right)];
-    Ok(Expr::Call { function, args, ty: Ty::of(oid::BOOL), location: -1 })
-}
-
-/// Whether values of two types are stored alike, so that an index over one finds values of the other. Domains are what they
-/// are over here.
-pub(crate) fn stored_alike(a: Oid, b: Oid) -> bool {
-    const FAMILIES: [&[Oid]; 4] = [
-        &[oid::INT2, oid::INT4, oid::INT8],
-        &[oid::TEXT, oid::VARCHAR],
-        &[oid::INET, oid::CIDR],
-        &[oid::BIT, oid::VARBIT],
-    ];
-    a == b
-        || FAMILIES.iter().any(|family| family.contains(&a) && family.contains(&b))
-        || (oid::is_oid_like(a) && oid::is_oid_like(b))
-}
-
-/// A value of the parent's column as a value of the child's.
-fn assign(value: Expr, from: Oid, to: Ty) -> Result<Expr> {
-    let value = match bind::cast_between(from, to.oid) {
-        _ if from == to.oid => value,
-        Some(Some(function)) => Expr::Call { function, args: vec![value], ty: Ty::of(to.oid), location: -1 },
-        Some(None) => relabel(value, to.oid),
-        None => return Err(incomparable(from, to.oid)),
-    };
-    if to.typmod < 0 {
-        return Ok(value);
-    }
-    Ok(Expr::Cast { arg: Box::new(value), ty: to, kind: CastKind::Typmod, explicit: false, location: -1 })
 }

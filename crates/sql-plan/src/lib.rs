@@ -44,7 +44,7 @@ use sql_ir::{self as ir, Statement};
 use types::Datum;
 
 pub use explain::{ExplainFormat, ExplainOptions, ExplainTimes};
-pub use foreign_key::{EngineRows, ParentChange, ReferencedKey, ReferencingKey, referenced, referencing, table_info};
+pub use foreign_key::{EngineRows, ParentChange, ReferencedKey, ReferencingKey, referenced, referencing};
 pub use methods::{PlanMethod, PlanMethods};
 pub use node::{
     Access, AggregateCall, AggregateNode, AggregateResult, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode,

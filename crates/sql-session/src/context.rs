@@ -45,8 +45,6 @@ pub struct Environment {
     pub login_superuser: bool,
     /// In whose name a security-restricted operation runs, if one does: nothing that it calls changes who the session is.
     pub acting: Cell<Option<Oid>>,
-    /// Relations that a statement of our own is about: nobody's rights on them are asked.
-    pub spared: RefCell<Vec<Oid>>,
     /// Whom `role` and `session_authorization` meant when they were set.
     pub named_roles: RefCell<FxHashMap<String, Oid>>,
     /// The clock and randomness of the host.

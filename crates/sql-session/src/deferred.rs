@@ -184,7 +184,7 @@ fn child_key(catalog: &Catalog, table: Oid, constraint: Oid) -> Result<Option<Ch
     if catalog.table(table).is_none() {
         return Ok(None);
     }
-    let info = plan::table_info(catalog, table)?;
+    let info = sql_bind::own::table_info(catalog, table)?;
     let keys = plan::referencing(&info, catalog)?;
     let Some(key) = keys.into_iter().find(|key| key.oid == constraint) else { return Ok(None) };
     let columns: Vec<_> = key.columns.iter().enumerate().map(|(slot, &column)| (column, slot as u32)).collect();
@@ -196,7 +196,7 @@ fn parent_key(catalog: &Catalog, table: Oid, constraint: Oid) -> Result<Option<P
     if catalog.table(table).is_none() {
         return Ok(None);
     }
-    let info = plan::table_info(catalog, table)?;
+    let info = sql_bind::own::table_info(catalog, table)?;
     let keys = plan::referenced(&info, catalog)?;
     let key = keys.into_iter().find(|key| key.oid == constraint);
     Ok(key.map(|key| ParentKey { key, table: PlannedTable::new(&info) }))

@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use base::{Notice, Oid, Result};
-use engine_api::{Catalog, Engine, Txn, Wait};
+use base::{Notice, Oid, Result, work};
+use engine_api::{Catalog, Engine, TableLockMode, Txn, Wait};
 use rupg_sql::nodes::ExecuteStmt;
-use sql_bind::{self as bind, BindContext};
+use sql_bind::{self as bind, BindContext, BoundStatement};
 use sql_ddl::{self as ddl, Arguments, Later, Source};
 use sql_exec::{Execution, RowSink};
 use sql_functions::Identity;
 use sql_ir::Ty;
-use sql_parse as parse;
 use sql_parse::privileges::Who;
 use types::{Datum, InputContext};
 
 use super::Session;
 use super::context::{Environment, StatementContext};
-use super::drive::{NoRows, Rows};
+use super::drive::NoRows;
 use super::statement::StatementBody;
 
 impl Session {
@@ -73,12 +72,6 @@ impl Session {
                 txn.rollback();
             }
         }
-    }
-
-    /// Lets another role be asked for rights, and answers which one it has been and whether that is a superuser.
-    fn act_as(&mut self, role: Oid, superuser: bool) -> (Oid, bool) {
-        let mut identity = self.environment.identity.borrow_mut();
-        (std::mem::replace(&mut identity.role, role), std::mem::replace(&mut identity.superuser, superuser))
     }
 
     /// Runs an execution for its effects and its counts (EXPLAIN ANALYZE).
@@ -238,54 +231,30 @@ impl ddl::Session for Session {
         self.environment.host.password_verifier(password)
     }
 
-    fn internal_query<'s>(&'s mut self, sql: &'s str) -> Later<'s, Vec<Vec<Datum>>> {
+    fn run_bound<'s>(
+        &'s mut self,
+        bind: &'s mut dyn FnMut(&mut BindContext<'_>) -> Result<BoundStatement>,
+        sink: &'s mut dyn RowSink,
+    ) -> Later<'s, u64> {
         Box::pin(async move {
-            let mut rows = Rows(Vec::new());
-            self.internal_query_into(sql, &mut rows).await?;
-            Ok(rows.0)
-        })
-    }
-
-    fn internal_query_into<'s>(&'s mut self, sql: &'s str, sink: &'s mut dyn RowSink) -> Later<'s, ()> {
-        Box::pin(async move { self.run_own(sql, sink).await.map(drop) })
-    }
-
-    fn run_own<'s>(&'s mut self, sql: &'s str, sink: &'s mut dyn RowSink) -> Later<'s, u64> {
-        Box::pin(async move {
-            let parsed = parse::parse(sql)?;
-            let catalog = self.catalog();
-            self.binding = None;
-            self.refresh_binding(&catalog);
-            let node = &parsed.first().ok_or_else(|| base::Error::internal("an empty query of our own"))?.node;
-            let asking = self.act_as(engine_api::oids::ROLE_POSTGRES, true);
-            let bound = match self.bind_query(node, sql, &[], 0, false) {
-                Ok(statement) => self.begin_query(&Arc::new(statement)).await,
-                Err(error) => Err(error),
+            let plan = loop {
+                let catalog = self.catalog();
+                let mut bind = |cx: &mut BindContext<'_>| bind(cx).map(|bound| (bound, cx.sequences()));
+                let (bound, sequences) = work::caught(|| self.with_binder(&mut bind))?;
+                if let Some(refused) = bound.refused {
+                    return Err(refused);
+                }
+                let drawn = sequences.iter().filter(|sequence| self.shared.engine.may_be_locked(**sequence));
+                let drawn: Vec<_> = drawn.map(|&sequence| (sequence, TableLockMode::RowExclusive)).collect();
+                self.lock_tables(&bound.tables).await?;
+                self.lock_tables(&drawn).await?;
+                if self.catalog().version == catalog.version {
+                    break work::caught(|| self.plan_own(&bound.statement, &catalog))?;
+                }
             };
-            // What the query computes is computed for whoever asks.
-            self.act_as(asking.0, asking.1);
-            let statement = bound?;
-            let StatementBody::Query(query) = &statement.kind else {
-                return Err(base::Error::internal("not a query"));
-            };
-            let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
-            self.drive_into(&mut execution, sink).await
+            self.transaction().begin_command();
+            self.drive_into(&mut Execution::new(plan, Vec::new()), sink).await
         })
-    }
-
-    fn change_sparing<'s>(&'s mut self, sql: &'s str, spared: &'s [Oid]) -> Later<'s, u64> {
-        Box::pin(async move {
-            let mut parsed = parse::parse(sql)?;
-            let node = parsed.pop().ok_or_else(|| base::Error::internal("no statement of our own"))?.node;
-            self.environment.spared.replace(spared.to_vec());
-            let changed = self.run_internal(&node, sql, Arguments::default()).await;
-            self.environment.spared.take();
-            changed
-        })
-    }
-
-    fn change_own<'s>(&'s mut self, sql: &'s str) -> Later<'s, u64> {
-        Box::pin(async move { self.run_own(sql, &mut NoRows).await })
     }
 
     fn query_columns(

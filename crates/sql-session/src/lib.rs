@@ -401,7 +401,6 @@ impl Session {
                 login_role,
                 login_superuser: superuser,
                 acting: Cell::new(None),
-                spared: RefCell::default(),
                 named_roles: RefCell::new(std::iter::once((user.to_string(), login_role)).collect()),
                 host: Arc::clone(&shared.host),
                 monitor: Arc::clone(&shared.monitor),

@@ -252,6 +252,24 @@ impl Session {
         self.bind_again(statement, Purpose { explains: true, verbose, values: Some(params), ..Purpose::default() })
     }
 
+    /// Plans a statement that is bound already.
+    pub(super) fn plan_own(
+        &self,
+        statement: &ir::Statement,
+        catalog: &Arc<engine_api::Catalog>,
+    ) -> Result<Arc<plan::Plan>> {
+        let eval = StatementContext::new(&self.environment, Arc::clone(catalog));
+        let stats = EngineStats { engine: &*self.shared.engine, statistics: self.shared.statistics() };
+        let circumstances = plan::Circumstances {
+            hints: &[],
+            eval: Some(&eval),
+            explains: false,
+            verbose: false,
+            methods: self.environment.settings.borrow().methods,
+        };
+        plan::plan(statement, catalog, &stats, circumstances)
+    }
+
     fn bind_for(
         &mut self,
         node: &Node,
@@ -286,7 +304,6 @@ impl Session {
         cx.infer_params = infer_params;
         cx.names_known = purpose.names_known;
         cx.copies = purpose.copies;
-        cx.spared.clone_from(&self.environment.spared.borrow());
         let before = work::total();
         let bound = bind::bind(node, sql, &mut cx)?;
         if purpose.literals.is_some() && plan::computes_parameters(&bound.statement) {
