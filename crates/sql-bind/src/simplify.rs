@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use sql_ir::{Expr, From, Query, Statement, Ty};
+use sql_ir::{Expr, From, Query, RelKind, Statement, Ty};
 use types::{Datum, oid};
 
 use super::raise::truth;
@@ -83,9 +83,41 @@ impl Simplify<'_, '_> {
     }
 
     fn query(&self, value: &mut Query) {
+        let written = (!value.grouping_sets.is_empty()).then(|| value.clone());
         visit::query_parts_mut(value, &mut |expr| self.expr(expr), &mut |query| self.query(query));
+        if let Some(written) = written.filter(|written| has_merged(&written.group_by, &value.group_by)) {
+            restore_grouped(value, written);
+        }
         conditions(value);
         drop_uncalled(value);
+    }
+}
+
+/// Whether two grouping expressions that could be told from each other no longer can. In a set that has only one of them the other
+/// one is NULL, so they are not one and the same.
+fn has_merged(before: &[Expr], after: &[Expr]) -> bool {
+    let pairs = |all: &[Expr]| {
+        let same = |at: usize| all[..at].iter().filter(|one| super::same(one, &all[at])).count();
+        (1..all.len()).map(same).sum::<usize>()
+    };
+    pairs(before) != pairs(after)
+}
+
+/// Puts the grouping expressions of a query back as they were written, and what is computed of them.
+fn restore_grouped(query: &mut Query, written: Query) {
+    let Query { group_by, targets, having, rels, aggs, .. } = written;
+    (query.group_by, query.targets, query.having) = (group_by, targets, having);
+    for (rel, written) in query.rels.iter_mut().zip(rels) {
+        if matches!(written.kind, RelKind::Window(_)) {
+            *rel = written;
+        }
+    }
+    for (call, written) in query.aggs.iter_mut().zip(aggs) {
+        if std::ptr::eq(written.aggregate, &sql_functions::GROUPING) {
+            *call = written;
+        } else {
+            call.direct = written.direct;
+        }
     }
 }
 
