@@ -6,6 +6,7 @@ use rupg_sql::nodes::{ObjectType, RenameStmt};
 use sql_ir::system_column;
 
 use super::Cx;
+use super::constraint::check_name_free;
 use super::names::display;
 pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'static str> {
     use ObjectType as T;
@@ -124,13 +125,14 @@ async fn rename_relation(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> 
 /// A constraint and its index share their name.
 async fn rename_constraint_of_index(cx: &mut Cx<'_>, table: base::Oid, index: base::Oid, name: &str) -> Result<()> {
     let Some(mut desc) = cx.catalog().table(table).cloned() else { return Ok(()) };
-    for constraint in &mut desc.constraints {
-        if let ConstraintKind::PrimaryKey { index: own } | ConstraintKind::Unique { index: own } = constraint.kind
-            && own == index
-        {
-            constraint.name = name.to_string();
-        }
+    let is_own = |constraint: &ConstraintDesc| match constraint.kind {
+        ConstraintKind::PrimaryKey { index: own } | ConstraintKind::Unique { index: own } => own == index,
+        _ => false,
+    };
+    if desc.constraints.iter().any(is_own) {
+        check_name_free(&desc, name)?;
     }
+    desc.constraints.iter_mut().filter(|c| is_own(c)).for_each(|constraint| constraint.name = name.to_string());
     cx.put(CatalogObject::Table(desc)).await
 }
 
@@ -174,12 +176,7 @@ async fn rename_constraint(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -
     if table.constraints.iter().any(has_index) {
         cx.check_free(table.schema, new_name, false)?;
     }
-    if table.constraints.iter().any(|c| c.name == new_name) {
-        return Err(Error::new(
-            SqlState::DUPLICATE_OBJECT,
-            format!("constraint \"{new_name}\" for relation \"{}\" already exists", table.name),
-        ));
-    }
+    check_name_free(&table, new_name)?;
     let Some(constraint) = table.constraints.iter_mut().find(|c| c.name == old) else {
         return Err(Error::new(
             SqlState::UNDEFINED_OBJECT,
