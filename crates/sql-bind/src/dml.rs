@@ -532,6 +532,11 @@ impl<'a> Binder<'a, '_> {
         self.assign(value, column.ty, column.own, &column.name)
     }
 
+    /// The value of a whole column (attribute number - 1) that COPY reads.
+    pub(super) fn copied_value(&mut self, value: Expr, desc: &TableDesc, index: usize) -> Result<Expr> {
+        Ok(self.assign_whole(Located { expr: value, at: -1 }, &assigned(desc, index, -1))?.expr)
+    }
+
     /// Refuses values for columns that are always generated, and leaves out what OVERRIDING USER VALUE leaves out.
     pub(super) fn generated_values(
         &mut self,

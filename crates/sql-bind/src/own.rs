@@ -1,22 +1,24 @@
-//! Statements that nobody wrote, in bound form: what definitions and foreign keys ask of tables, and do to them.
+//! Statements that nobody wrote, in bound form: what definitions, COPY and foreign keys ask of tables, and do to them.
 //!
 //! Responsible for: a table as the relation of such a statement, and the statement as it can be planned.
 //! Not responsible for: the conditions and values in it, which are stored expressions (`dml`, `domain`) or those of keys
 //! (`key_types`); who runs it.
 //! Invariants: nothing is looked up by a name. A column is of the type that its values are held as. No rights are asked, except
-//! for what the query of a view reads.
+//! those of COPY, and for what the query of a view reads.
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result};
+use base::{Error, Oid, Result, SqlState};
 use engine_api::{Catalog, TableDesc, TableLockMode};
+use rupg_sql::nodes::Node;
 use sql_ir::{
     Column, ColumnSource, Delete, Expr, From, Insert, InsertSource, Query, Rel, RelColumn, RelKind, Statement,
     SubqueryKind, TableInfo, Target, ThroughViews, Ty,
 };
 use types::{Datum, oid};
 
-use super::{BindContext, Binder, BoundStatement};
+use super::scope::{ClauseKind, Scope};
+use super::{BindContext, Binder, BoundStatement, ResultColumn};
 
 /// A table with its indexes, as a plan has it.
 ///
@@ -140,4 +142,152 @@ pub fn bind_fill(view: Oid, cx: &mut BindContext<'_>) -> Result<BoundStatement> 
     let bound = super::completed(Statement::Insert(Box::new(insert)), (locks, refused), Vec::new(), ask, cx);
     cx.spared.clear();
     Ok(bound)
+}
+
+/// The rows of a table for COPY TO: these columns (attribute number - 1).
+///
+/// # Errors
+/// XX000 if there is no such table; the statement is refused to those who may not read the columns.
+pub fn bind_copied(table: Oid, columns: &[usize], cx: &mut BindContext<'_>) -> Result<BoundStatement> {
+    let info = table_info(&cx.catalog, table)?;
+    let desc = &info.desc;
+    let mut query = rows_of(&info, None);
+    let target = |&at: &usize| Target { expr: column(desc, at, 0), name: desc.columns[at].name.clone(), junk: false };
+    query.targets = columns.iter().map(target).collect();
+    let result = |&at: &usize| {
+        let column = &desc.columns[at];
+        let own = Ty { oid: column.type_oid, typmod: column.typmod };
+        ResultColumn { table, column: column.number, ..ResultColumn::new(column.name.clone(), own) }
+    };
+    let result = columns.iter().map(result).collect();
+    let locks = vec![(table, TableLockMode::AccessShare)];
+    let statement = Statement::Select(Box::new(query));
+    Ok(super::completed(statement, (locks, None), result, Some(super::permissions::denied), cx))
+}
+
+/// The INSERT that COPY FROM puts its rows into a table with: parameter i is the value of the ith of these columns (attribute
+/// number - 1), as one of what is under its domain. The statement has named the columns `named`.
+///
+/// # Errors
+/// Those of binding defaults and constraints; the statement is refused to those who may not insert into the named columns.
+pub fn bind_copy(table: Oid, columns: &[usize], named: &[usize], cx: &mut BindContext<'_>) -> Result<BoundStatement> {
+    let info = table_info(&cx.catalog, table)?;
+    let desc = &info.desc;
+    cx.param_types = columns.iter().map(|&at| under(desc, at).oid).collect();
+    cx.copies = true;
+    let mut binder = Binder::new(cx, "");
+    let mut values = Vec::with_capacity(columns.len());
+    for (number, &at) in columns.iter().enumerate() {
+        values.push(binder.copied_value(Expr::Param(number, Ty::of(under(desc, at).oid)), desc, at)?);
+    }
+    let mut sources = Vec::with_capacity(desc.columns.len());
+    for (at, column) in desc.columns.iter().enumerate() {
+        sources.push(match columns.iter().position(|&given| given == at) {
+            Some(number) => ColumnSource::Source(number),
+            None if column.dropped => ColumnSource::Default(Expr::Const(Datum::Null, under(desc, at))),
+            None => ColumnSource::Default(binder.column_default(column)?),
+        });
+    }
+    // The value of a domain is tested before the values of later columns are computed. Generated columns are tested last.
+    let (later, at_once): (Vec<usize>, Vec<usize>) =
+        (0..desc.columns.len()).partition(|&at| desc.columns[at].generated.is_some());
+    let insert = Insert {
+        ctes: Vec::new(),
+        source: InsertSource::Values(vec![values]),
+        columns: sources,
+        tests: super::domain::column_tests(desc, &later, binder.cx)?,
+        named: named.to_vec(),
+        on_conflict: None,
+        returning: Vec::new(),
+        rels: vec![relation(&info)],
+        checks: binder.checks(desc, &at_once, None)?,
+        view_checks: Vec::new(),
+        generated: super::dml::generated(desc, binder.cx)?,
+        through: ThroughViews::default(),
+        table: Arc::clone(&info),
+    };
+    let locks = vec![(table, TableLockMode::RowExclusive)];
+    let ask = Some(super::permissions::denied as super::Denied);
+    Ok(super::completed(Statement::Insert(Box::new(insert)), (locks, None), Vec::new(), ask, cx))
+}
+
+/// The condition of COPY FROM, as a query that has a row if it holds: the values of [`stored_columns`]. Parameter i is the value of
+/// the ith of these columns (attribute number - 1), as one of what is under its domain; the others have their defaults.
+///
+/// # Errors
+/// Those of binding the condition; 42P10 if it speaks of a generated column.
+pub fn bind_copy_condition(
+    clause: &Node,
+    sql: &str,
+    table: Oid,
+    columns: &[usize],
+    cx: &mut BindContext<'_>,
+) -> Result<BoundStatement> {
+    let info = table_info(&cx.catalog, table)?;
+    let desc = &info.desc;
+    let (mut row, mut named, mut generated) = (Query::default(), Vec::new(), Vec::new());
+    let mut binder = Binder::new(cx, sql);
+    binder.params_forbidden = true;
+    for (at, column) in desc.columns.iter().enumerate().filter(|(_, column)| !column.dropped) {
+        let own = Ty { oid: column.type_oid, typmod: column.typmod };
+        let value = match columns.iter().position(|&given| given == at) {
+            Some(number) => super::domain::made(Expr::Param(number, under(desc, at)), own, true, binder.cx)?,
+            None if column.generated.is_some() => {
+                generated.push(named.len());
+                Expr::Const(Datum::Null, own)
+            }
+            None => binder.column_default(column)?,
+        };
+        row.targets.push(Target { expr: value, name: column.name.clone(), junk: false });
+        named.push(RelColumn { name: column.name.clone(), ty: own });
+    }
+    let mut query = super::select::wrap(row, named);
+    query.rels[0].alias.clone_from(&desc.name);
+    let condition = binder.copy_condition(clause, &query.rels[0], table)?;
+    let (mut read, mut reads_all) = (Vec::new(), false);
+    super::visit::walk(&condition, 0, &mut |expr, _| match expr {
+        Expr::Column(column) => read.push(column.column),
+        Expr::WholeRow { .. } => reads_all = true,
+        _ => {}
+    });
+    let is_read = |at: &usize| reads_all || read.contains(at);
+    if let Some(&at) = generated.iter().find(|at| is_read(at)) {
+        let message = "generated columns are not supported in COPY FROM WHERE conditions";
+        return Err(Error::new(SqlState::INVALID_COLUMN_REFERENCE, message)
+            .detail(format!("Column \"{}\" is a generated column.", query.rels[0].columns[at].name)));
+    }
+    let stored = (0..query.rels[0].columns.len()).filter(|at| !generated.contains(at));
+    let value = |column| Expr::Column(Column { level: 0, rel: 0, column, ty: query.rels[0].columns[column].ty });
+    let values: Vec<_> = stored.map(value).collect();
+    query = giving(query, values);
+    query.filter = Some(condition);
+    let (locks, refused) = (binder.tables, binder.refused);
+    cx.param_types = columns.iter().map(|&at| under(desc, at).oid).collect();
+    Ok(super::completed(Statement::Select(Box::new(query)), (locks, refused), Vec::new(), None, cx))
+}
+
+/// The columns (attribute number - 1) of a table whose values are given, and not generated.
+pub fn stored_columns(table: &TableDesc) -> Vec<usize> {
+    let stored = table.live_columns().filter(|column| column.generated.is_none());
+    stored.map(|column| column.number as usize - 1).collect()
+}
+
+/// The type of a column's values: for a domain what is under it.
+fn under(table: &TableDesc, column: usize) -> Ty {
+    let column = &table.columns[column];
+    let (oid, typmod) = types::user::base_type(column.type_oid, column.typmod);
+    Ty { oid, typmod }
+}
+
+impl<'a> Binder<'a, '_> {
+    /// WHERE of COPY FROM over a row, which goes by the name of its table.
+    fn copy_condition(&mut self, clause: &'a Node, row: &Rel, table: Oid) -> Result<Expr> {
+        let mut scope = Scope::new(None);
+        scope.items.push(super::from::target_item(0, row, Some(table)));
+        scope.rels.push(row.clone());
+        scope.real_names.push(Some(row.alias.clone()));
+        self.scopes.push(scope);
+        let found = self.at_place(ClauseKind::CopyWhere, |b| b.expr(clause))?;
+        self.coerce_to_boolean(found, "WHERE")
+    }
 }

@@ -44,6 +44,7 @@ pub(super) enum ClauseKind {
     IndexPredicate,
     Argument,
     MergeWhen,
+    CopyWhere,
 }
 
 impl ClauseKind {
@@ -75,6 +76,7 @@ impl ClauseKind {
             ClauseKind::IndexPredicate => "index predicates",
             ClauseKind::Argument => "EXECUTE parameters",
             ClauseKind::MergeWhen => "MERGE WHEN conditions",
+            ClauseKind::CopyWhere => "COPY FROM WHERE conditions",
         }
     }
 }

@@ -21,6 +21,7 @@ impl<'a> Binder<'a, '_> {
             super::scope::ClauseKind::IndexExpression => Some("index expression"),
             super::scope::ClauseKind::IndexPredicate => Some("index predicate"),
             super::scope::ClauseKind::Argument => Some("EXECUTE parameter"),
+            super::scope::ClauseKind::CopyWhere => Some("COPY FROM WHERE condition"),
             _ => None,
         };
         if let Some(name) = refused {

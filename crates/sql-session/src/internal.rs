@@ -5,18 +5,26 @@ use std::sync::Arc;
 use base::{Notice, Oid, Result, work};
 use engine_api::{Catalog, Engine, TableLockMode, Txn, Wait};
 use rupg_sql::nodes::ExecuteStmt;
-use sql_bind::{self as bind, BindContext, BoundStatement};
+use sql_bind::{self as bind, BindContext, BoundStatement, ResultColumn};
 use sql_ddl::{self as ddl, Arguments, Later, Source};
 use sql_exec::{Execution, RowSink};
 use sql_functions::Identity;
 use sql_ir::Ty;
 use sql_parse::privileges::Who;
+use sql_plan::Plan;
 use types::{Datum, InputContext};
 
 use super::Session;
 use super::context::{Environment, StatementContext};
 use super::drive::NoRows;
 use super::statement::StatementBody;
+
+/// A statement that has no text, ready to run.
+pub(crate) struct OwnStatement {
+    pub plan: Arc<Plan>,
+    /// Its result columns.
+    pub columns: Vec<ResultColumn>,
+}
 
 impl Session {
     /// The open transaction. REQUIRES one.
@@ -112,6 +120,37 @@ impl Session {
         let mut cx = BindContext::new(Arc::clone(&catalog), identity, &eval, &[]);
         cx.infer_params = false;
         run(&mut cx)
+    }
+
+    /// Binds and plans a statement that has no text, locks what it uses and starts the command: anew if definitions have changed
+    /// while its locks were waited for.
+    ///
+    /// # Errors
+    /// Those of binding and planning; what the statement is refused for.
+    pub(crate) async fn begin_own(
+        &mut self,
+        bind: &mut dyn FnMut(&mut BindContext<'_>) -> Result<BoundStatement>,
+    ) -> Result<OwnStatement> {
+        self.has_queried = true;
+        let own = loop {
+            let catalog = self.catalog();
+            let mut bind = |cx: &mut BindContext<'_>| bind(cx).map(|bound| (bound, cx.sequences()));
+            let (bound, sequences) = work::caught(|| self.with_binder(&mut bind))?;
+            if let Some(refused) = bound.refused {
+                return Err(refused);
+            }
+            let drawn = sequences.iter().filter(|sequence| self.shared.engine.may_be_locked(**sequence));
+            let drawn: Vec<_> = drawn.map(|&sequence| (sequence, TableLockMode::RowExclusive)).collect();
+            self.lock_tables(&bound.tables).await?;
+            self.lock_tables(&drawn).await?;
+            if self.catalog().version == catalog.version {
+                let plan = work::caught(|| self.plan_own(&bound.statement, &catalog))?;
+                break OwnStatement { plan, columns: bound.columns };
+            }
+        };
+        self.await_snapshot().await?;
+        self.transaction().begin_command();
+        Ok(own)
     }
 
     /// The host's clock that never steps back.
@@ -237,22 +276,7 @@ impl ddl::Session for Session {
         sink: &'s mut dyn RowSink,
     ) -> Later<'s, u64> {
         Box::pin(async move {
-            let plan = loop {
-                let catalog = self.catalog();
-                let mut bind = |cx: &mut BindContext<'_>| bind(cx).map(|bound| (bound, cx.sequences()));
-                let (bound, sequences) = work::caught(|| self.with_binder(&mut bind))?;
-                if let Some(refused) = bound.refused {
-                    return Err(refused);
-                }
-                let drawn = sequences.iter().filter(|sequence| self.shared.engine.may_be_locked(**sequence));
-                let drawn: Vec<_> = drawn.map(|&sequence| (sequence, TableLockMode::RowExclusive)).collect();
-                self.lock_tables(&bound.tables).await?;
-                self.lock_tables(&drawn).await?;
-                if self.catalog().version == catalog.version {
-                    break work::caught(|| self.plan_own(&bound.statement, &catalog))?;
-                }
-            };
-            self.transaction().begin_command();
+            let plan = self.begin_own(bind).await?.plan;
             self.drive_into(&mut Execution::new(plan, Vec::new()), sink).await
         })
     }

@@ -36,8 +36,6 @@ struct Purpose<'a> {
     literals: Option<&'a parse::fingerprint::Fingerprint>,
     /// It has been bound before, if for another role: the schemas of its names need not be open to this one.
     names_known: bool,
-    /// COPY puts rows into a table with it.
-    copies: bool,
 }
 
 impl Session {
@@ -201,11 +199,6 @@ impl Session {
         self.bind_for(node, sql, types, start, infer_params, Purpose { names_known, ..Purpose::default() })
     }
 
-    /// Binds and plans the INSERT that COPY puts its rows into a table with.
-    pub(super) fn bind_copy(&mut self, node: &Node, sql: &str, types: &[Oid]) -> Result<Statement> {
-        self.bind_for(node, sql, types, 0, true, Purpose { copies: true, ..Purpose::default() })
-    }
-
     /// Binds and plans the query inside of the statement that runs and is none itself: where it begins is known, so that it can be
     /// bound again.
     pub(super) fn bind_inside(
@@ -303,7 +296,6 @@ impl Session {
         let mut cx = BindContext::new(Arc::clone(&catalog), identity, &eval, types);
         cx.infer_params = infer_params;
         cx.names_known = purpose.names_known;
-        cx.copies = purpose.copies;
         let before = work::total();
         let bound = bind::bind(node, sql, &mut cx)?;
         if purpose.literals.is_some() && plan::computes_parameters(&bound.statement) {

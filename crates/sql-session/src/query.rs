@@ -233,11 +233,18 @@ impl Session {
             }
             statement = self.rebound(&statement)?;
         }
+        self.await_snapshot().await?;
+        self.txn.as_mut().expect("ensured above").begin_command();
+        Ok(statement)
+    }
+
+    /// Waits for a snapshot if the transaction is one that does.
+    #[inline]
+    pub(super) async fn await_snapshot(&mut self) -> Result<()> {
         if self.is_read_only() && self.awaits_safe_snapshot() {
             Box::pin(self.await_safe_snapshot()).await?;
         }
-        self.txn.as_mut().expect("ensured above").begin_command();
-        Ok(statement)
+        Ok(())
     }
 
     /// Whether the transaction is DEFERRABLE and has no snapshot yet.

@@ -1,18 +1,15 @@
 //! COPY FROM STDIN: the stream becomes rows, which go through the plan of an INSERT.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::ops::Range;
-use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
-use engine_api::{Privileges, Step, TableKind, Wait};
+use engine_api::{Privileges, Step, TableKind, TableLockMode, Wait};
 use rupg_sql::nodes::CopyStmt;
+use sql_bind::own::{bind_copy, stored_columns};
 use sql_ddl as ddl;
 use sql_exec::{ExecCx, Execution, Progress};
 use sql_ir::Ty;
-use sql_parse as parse;
-use sql_parse::names::qualified;
 use types::Datum;
 use types::encoding::{Conversion, utf8_text as utf8};
 use types::room::{self, Room as _};
@@ -21,12 +18,11 @@ use super::condition::Condition;
 use super::fields::{Fields, Search};
 use super::format::Format;
 use super::{
-    ROWS_PER_BATCH, ROWS_PER_TURN, binary, check_forced, columns_of, names, require_columns, without_position,
+    ROWS_PER_BATCH, ROWS_PER_TURN, binary, check_forced, columns_of, locked, require_columns, without_position,
 };
 use crate::context::Environment;
 use crate::drive::NoRows;
 use crate::query::read_only_error;
-use crate::statement::StatementBody;
 use crate::{Output, Session};
 
 pub(super) async fn copy_from(
@@ -51,32 +47,17 @@ pub(super) async fn copy_from(
     if session.is_read_only() && table.persistence != engine_api::Persistence::Temporary {
         return Err(read_only_error("COPY FROM"));
     }
+    let table = locked(session, &table, TableLockMode::RowExclusive).await?;
     let columns = columns_of(&table, stmt)?;
     check_forced("FORCE_NOT_NULL", &format.force_not_null, &table, &columns)?;
     check_forced("FORCE_NULL", &format.force_null, &table, &columns)?;
-    let mut insert = format!(
-        "INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE VALUES (",
-        qualified(&session.catalog(), table.schema, &table.name),
-        names(&table, &columns)
-    );
-    for i in 0..columns.len() {
-        let _ = write!(insert, "{}${}", if i > 0 { ", " } else { "" }, i + 1);
-    }
-    insert.push(')');
-    if columns.is_empty() {
-        insert = format!("INSERT INTO {} DEFAULT VALUES", qualified(&session.catalog(), table.schema, &table.name));
-    }
-    // A domain's value is read as the type under it; the INSERT checks the domain's conditions.
-    let types: Vec<_> = columns.iter().map(|&c| type_under(&table.columns[c]).oid).collect();
     let condition = match &stmt.whereClause {
-        Some(clause) => Some(Condition::bind(session, clause, &table, &columns, sql)?),
+        Some(clause) => Some(Condition::bind(session, clause, table.oid, &columns, sql).await?),
         None => None,
     };
-    let mut parsed = parse::parse(&insert)?;
-    let node = parsed.pop().ok_or_else(|| Error::internal("no INSERT of our own"))?.node;
-    let statement = Arc::new(session.bind_copy(&node, &insert, &types)?);
-    let statement = session.begin_query(&statement).await?;
-    let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    // A domain's value is read as the type under it; the INSERT checks the domain's conditions.
+    let stored = if condition.is_some() { stored_columns(&table) } else { columns.clone() };
+    let insert = session.begin_own(&mut |cx| bind_copy(table.oid, &stored, &columns, cx)).await?;
     let client = session.conversion();
     let conversion = if format.binary { None } else { format.conversion(client) };
     out.copy_in(format.binary, columns.len());
@@ -86,7 +67,7 @@ pub(super) async fn copy_from(
         Column { name: column.name.clone(), ty: type_under(column) }
     };
     let mut loader = Loader {
-        execution: Execution::new(Arc::clone(&query.plan), Vec::new()),
+        execution: Execution::new(insert.plan, Vec::new()),
         condition,
         columns: columns.iter().map(|&at| column(at)).collect(),
         table: table.name.clone(),
@@ -298,20 +279,27 @@ impl Loader {
                 condition.begin(self.execution.parameter_rows().first());
                 CopyState::Testing
             }
-            None => self.begin_storing(),
+            None => self.begin_storing(self.columns.len()),
         };
     }
 
-    fn begin_storing(&mut self) -> CopyState {
-        self.execution.begin_parameter_rows(self.columns.len());
+    fn begin_storing(&mut self, width: usize) -> CopyState {
+        self.execution.begin_parameter_rows(width);
         CopyState::Storing
     }
 
     fn test(&mut self, cx: &mut ExecCx<'_>) -> Result<Step<()>> {
         let Some(condition) = &mut self.condition else { return Err(Error::internal("a test without a condition")) };
         Ok(match condition.test(cx)? {
-            Step::Ready(holds) => {
-                self.state = if holds { self.begin_storing() } else { CopyState::Reading };
+            Step::Ready(Some(row)) => {
+                let (rows, width) = (self.execution.parameter_rows(), row.len());
+                rows.clear(width);
+                rows.push().iter_mut().zip(row).for_each(|(place, value)| place.put(value));
+                self.state = self.begin_storing(width);
+                Step::Ready(())
+            }
+            Step::Ready(None) => {
+                self.state = CopyState::Reading;
                 Step::Ready(())
             }
             Step::Wait(wait) => Step::Wait(wait),

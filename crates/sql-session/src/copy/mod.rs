@@ -1,8 +1,8 @@
 //! COPY FROM STDIN and COPY TO STDOUT, in text, CSV and binary format.
 //!
 //! Responsible for: options, splitting the stream into rows and fields, escapes, error context (`COPY t, line 3`).
-//! Not responsible for: storing rows – they go through the plan of `INSERT INTO t (…) VALUES ($1, …)`, so that defaults,
-//! constraints and foreign keys are those of any INSERT.
+//! Not responsible for: storing rows – they go through the plan of an INSERT of parameters, so that defaults, constraints and
+//! foreign keys are those of any INSERT (`sql_bind::own`).
 
 mod binary;
 mod condition;
@@ -12,9 +12,9 @@ mod from;
 mod to;
 
 use base::{Error, Result, SqlState};
-use engine_api::{Privileges, TableDesc};
+use engine_api::{Privileges, TableDesc, TableLockMode};
 use rupg_sql::nodes::CopyStmt;
-use sql_parse::names::quote_name;
+use sql_bind::own::stored_columns;
 use sql_parse::privileges;
 use sql_parse::text_of;
 
@@ -51,11 +51,17 @@ fn require_columns(session: &Session, table: &TableDesc, columns: &[usize], want
     if columns.iter().all(on_column) { Ok(()) } else { privileges::require(&catalog, who, object, wanted) }
 }
 
+/// A table as it is once it is locked.
+async fn locked(session: &mut Session, table: &TableDesc, mode: TableLockMode) -> Result<TableDesc> {
+    session.lock_tables(&[(table.oid, mode)]).await?;
+    let message = || format!("relation \"{}\" does not exist", table.name);
+    session.catalog().table(table.oid).cloned().ok_or_else(|| Error::new(SqlState::UNDEFINED_TABLE, message()))
+}
+
 /// The columns a COPY is about: those named, or all.
 fn columns_of(table: &TableDesc, stmt: &CopyStmt) -> Result<Vec<usize>> {
     if stmt.attlist.is_empty() {
-        let stored = table.live_columns().filter(|c| c.generated.is_none());
-        return Ok(stored.map(|c| c.number as usize - 1).collect());
+        return Ok(stored_columns(table));
     }
     let mut columns = Vec::new();
     for node in stmt.attlist.iter().flatten() {
@@ -73,10 +79,6 @@ fn columns_of(table: &TableDesc, stmt: &CopyStmt) -> Result<Vec<usize>> {
         columns.push(at);
     }
     Ok(columns)
-}
-
-fn names(table: &TableDesc, columns: &[usize]) -> String {
-    columns.iter().map(|&c| quote_name(&table.columns[c].name)).collect::<Vec<_>>().join(", ")
 }
 
 /// The columns that an option names must be among those that are copied.

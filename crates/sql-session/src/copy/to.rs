@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState, work};
-use engine_api::{Privileges, TableKind};
+use engine_api::{Privileges, TableKind, TableLockMode};
 use rupg_sql::nodes::{CopyStmt, Node};
+use sql_bind::own::bind_copied;
 use sql_ddl as ddl;
 use sql_exec::{Execution, OutputRow, Progress, RowSink};
-use sql_parse as parse;
-use sql_parse::names::qualified;
 use types::encoding::{Conversion, utf8};
 use types::{DatumRef, OutputSettings, room};
 
 use super::format::Format;
-use super::{binary, check_forced, columns_of, names, require_columns, without_position};
+use super::{binary, check_forced, columns_of, locked, require_columns, without_position};
 use crate::statement::StatementBody;
 use crate::{Output, ResultColumn, Session};
 
@@ -27,8 +26,13 @@ pub(super) async fn copy_to(
     if let Some(node) = &stmt.query {
         check_query(node)?;
     }
-    let statement = match &stmt.query {
-        Some(node) => Arc::new(session.bind_inside(node, sql, &[], false)?),
+    let (plan, columns): (_, Arc<[ResultColumn]>) = match &stmt.query {
+        Some(node) => {
+            let statement = Arc::new(session.bind_inside(node, sql, &[], false)?);
+            let statement = session.begin_query(&statement).await?;
+            let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+            (Arc::clone(&query.plan), Arc::clone(&query.columns))
+        }
         None => {
             let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY TO without a table"))?;
             let table = ddl::relation_desc(session, name, sql).map_err(without_position)?;
@@ -41,34 +45,30 @@ pub(super) async fn copy_to(
                 let hint = "Try the COPY (SELECT ...) TO variant.";
                 return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message).hint(hint));
             }
+            let table = locked(session, &table, TableLockMode::AccessShare).await?;
             let columns = columns_of(&table, stmt)?;
             check_forced("FORCE_QUOTE", &format.force_quote, &table, &columns)?;
-            let table_name = qualified(&session.catalog(), table.schema, &table.name);
-            let select = format!("SELECT {} FROM {table_name}", names(&table, &columns));
-            let mut parsed = parse::parse(&select)?;
-            let node = parsed.pop().ok_or_else(|| Error::internal("no SELECT of our own"))?.node;
-            Arc::new(session.bind_query(&node, &select, &[], 0, false)?)
+            let rows = session.begin_own(&mut |cx| bind_copied(table.oid, &columns, cx)).await?;
+            (rows.plan, rows.columns.into())
         }
     };
-    let statement = session.begin_query(&statement).await?;
-    let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-    out.copy_out(format.binary, query.columns.len());
+    out.copy_out(format.binary, columns.len());
     let client = session.conversion();
     let conversion = format.conversion(client);
     if format.header {
-        let names: Vec<Vec<u8>> = query.columns.iter().map(|c| c.name.clone().into_bytes()).collect();
+        let names: Vec<Vec<u8>> = columns.iter().map(|c| c.name.clone().into_bytes()).collect();
         let mut line = Vec::new();
         write_line(&format, names.iter().map(|n| Some(n.as_slice())), &[], &mut line);
         convert_from(conversion, &mut line, 0)?;
         out.copy_data(&line);
     }
-    let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
+    let mut execution = Execution::new(plan, Vec::new());
     let mut lines = Lines {
         format: &format,
-        columns: &query.columns,
+        columns: &columns,
         settings: session.output_settings(),
         out: Vec::new(),
-        quoted: query.columns.iter().map(|c| format.force_quote.contains(&c.name)).collect(),
+        quoted: columns.iter().map(|c| format.force_quote.contains(&c.name)).collect(),
         ends: Vec::new(),
         rows: 0,
         scratch: Vec::new(),
@@ -80,7 +80,7 @@ pub(super) async fn copy_to(
     loop {
         let progress = match format.binary {
             true => session.advance(&mut execution, &mut lines, 0).await,
-            false => session.advance_texts(&mut execution, &query.columns, &mut lines).await,
+            false => session.advance_texts(&mut execution, &columns, &mut lines).await,
         };
         // The rows before an error are sent, too.
         lines.hand_over(out);
