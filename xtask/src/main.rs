@@ -6,7 +6,8 @@
 //!   only becomes shorter.
 //! - **licences**: every third-party dependency has a licence that fits Apache-2.0.
 //! - **unsafe**: only `mvcc` and `env` (io_uring) may contain unsafe code; every other crate forbids it.
-//! - **texts**: few files read the text of a stored expression, none of them to decide what depends on what.
+//! - **texts**: few files read the text of a stored expression, none of them to decide what depends on what; few parse SQL, none of them
+//!   SQL of its own.
 //! - **rules**: a rule that a comment or a document cites is in docs/RULES.md.
 //! - **headers**: every crate says what it is responsible for, what not, and its invariants.
 
@@ -149,14 +150,25 @@ const READERS_OF_TEXTS: &[&str] = &[
     "sql-catalog/src/deparse_stored.rs",
     "sql-catalog/src/functions/catalog.rs",
     "sql-catalog/src/relations.rs",
-    "sql-ddl/src/alter_table.rs",
-    "sql-ddl/src/constraint.rs",
     "sql-ddl/src/session.rs",
-    "sql-ddl/src/types.rs",
 ];
 
 /// The ways to the text of a stored expression.
-const WAYS_TO_TEXTS: &[&str] = &["stored::text", "text_of_expression", "Expression::Written(", "Part::Text("];
+const WAYS_TO_TEXTS: &[&str] = &["stored::text", "Expression::Written(", "Part::Text("];
+
+/// Files of the layers of SQL that may parse: what a client sent, stored expressions and views, and names of functions and types. What
+/// a statement asks for itself is bound without text (`sql_bind::own`).
+const PARSING: &[&str] = &[
+    "sql-bind/src/dml.rs",
+    "sql-bind/src/view.rs",
+    "sql-catalog/src/functions/regnames.rs",
+    "sql-session/src/arguments.rs",
+    "sql-session/src/prepare.rs",
+    "sql-session/src/query.rs",
+];
+
+/// The ways to the parser.
+const WAYS_TO_PARSER: &[&str] = &["parse::parse(", "parse_with_notices("];
 
 fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
@@ -304,10 +316,12 @@ fn unknown_rules(name: &str, text: &str, known: &BTreeSet<&str>) -> Vec<String> 
     faults.map(|word| format!("{name} cites rule {word}, which docs/RULES.md does not have")).collect()
 }
 
-/// Files of the layers of SQL that read the texts of stored expressions and should not.
+/// Files of the layers of SQL that read the texts of stored expressions, or parse SQL, and should not.
 fn texts(root: &Path) -> Vec<String> {
     let of_layer = |layer: &&str| match files(&root.join("crates"), &Path::new(layer).join("src")) {
-        Ok(files) => files.iter().flat_map(|(name, code)| reading(name, code)).collect(),
+        Ok(files) => {
+            files.iter().flat_map(|(name, code)| [reading(name, code), parsing(name, code)].concat()).collect()
+        }
         Err(error) => vec![error],
     };
     SQL.iter().flat_map(of_layer).collect()
@@ -320,6 +334,17 @@ fn reading(name: &str, code: &str) -> Vec<String> {
     }
     let found = WAYS_TO_TEXTS.iter().filter(|way| code.contains(**way));
     found.map(|way| format!("crates/{name} reads the text of a stored expression (`{way}`)")).collect()
+}
+
+/// How a file parses SQL although it should not.
+fn parsing(name: &str, code: &str) -> Vec<String> {
+    if PARSING.contains(&name) || name.starts_with("sql-parse/") {
+        return Vec::new();
+    }
+    let found = WAYS_TO_PARSER.iter().filter(|way| code.contains(**way));
+    found
+        .map(|way| format!("crates/{name} parses SQL (`{way}`): statements of our own are bound without text"))
+        .collect()
 }
 
 /// The place of a crate among the layers of SQL.
@@ -422,6 +447,8 @@ mod tests {
         );
         assert_eq!(reading("sql-ddl/src/drop.rs", "if let Expression::Written(text) = default {").len(), 1);
         assert_eq!(reading("sql-bind/src/stored.rs", "Part::Text(text)").len(), 0);
+        assert_eq!(parsing("sql-ddl/src/constraint.rs", "let query = sql_parse::parse(&format!(").len(), 1);
+        assert_eq!(parsing("sql-session/src/query.rs", "parse::parse_with_notices(sql)?").len(), 0);
     }
 
     #[test]

@@ -273,11 +273,6 @@ impl dyn Session + '_ {
         self.with_binder(|cx| stored::check_row_fields(object, cx))
     }
 
-    /// The text of a stored expression with the names of today.
-    pub(crate) fn text_of_expression(&mut self, expression: &Expression, table: Option<&TableDesc>) -> String {
-        stored::text(expression, &self.catalog(), table).into_owned()
-    }
-
     /// A column's default as it is shown: with the type that it has today.
     pub fn shown_default(&mut self, expression: &Expression, ty: Ty) -> Result<Expression> {
         self.with_binder(|cx| Ok(deparse::default_text(expression, ty, false, cx.eval).into()))
@@ -394,8 +389,8 @@ impl dyn Session + '_ {
 
     /// Whether a default is NULL cast to a type.
     pub(crate) fn is_null_of(&mut self, default: &Expression, ty: Oid) -> bool {
-        let text = self.text_of_expression(default, None);
-        bind::is_null_cast(&text) && self.default_type(default).is_ok_and(|own| own == Some(ty))
+        bind::is_null_cast(&stored::text(default, &self.catalog(), None))
+            && self.default_type(default).is_ok_and(|own| own == Some(ty))
     }
 
     /// Whether a value of one type can be assigned to a column of another.
