@@ -296,7 +296,12 @@ impl Reader {
     fn parenthesis(&mut self, depth: u32, in_look: bool) -> Result<(Node, bool)> {
         if self.advanced() && self.rest.next_if_eq(&'?').is_some() {
             let (ahead, negated) = match self.rest.next() {
-                Some(':') => return Ok((self.alternatives(depth + 1, in_look)?, true)),
+                Some(':') => {
+                    let node = self.alternatives(depth + 1, in_look)?;
+                    // A quantifier repeats the parentheses: no times, if the group of the back reference has not matched.
+                    let is_back = matches!(node, Node::Back(_));
+                    return Ok((if is_back { Node::Concat(vec![node]) } else { node }, true));
+                }
                 Some('=') => (true, false),
                 Some('!') => (true, true),
                 Some('<') => match self.rest.next() {

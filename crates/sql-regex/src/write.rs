@@ -61,7 +61,8 @@ impl Writer {
                 self.out.push_str("(?:");
                 self.node(node)?;
                 self.out.push(')');
-                self.choices += u32::from(*max != Some(*min));
+                // `{2,2}` matches in one way only, but has a preference, which may be that of the whole.
+                self.choices += u32::from(*max != Some(*min) || *prefers != Preference::None);
                 let _ = match max {
                     Some(max) => write!(self.out, "{{{min},{max}}}"),
                     None => write!(self.out, "{{{min},}}"),

@@ -16,9 +16,22 @@ fn regular_expressions_agree() {
     let mut servers = Comparison::start(&["SET statement_timeout = '3s'"]);
     for _ in 0..rounds * STATEMENTS {
         let sql = expressions::statement(&mut random);
-        servers.ask(&sql, is_slow);
+        servers.ask(&sql, |expected, actual| is_slow(expected, actual) || misses_the_end(&sql, expected, actual));
     }
     servers.finish(seed);
+}
+
+/// PostgreSQL misses an empty match at the end of the text where a back reference to a group without a match could have been one
+/// before (COMPATIBILITY.md).
+fn misses_the_end(sql: &str, expected: &Reply, actual: &Reply) -> bool {
+    let has_back = (1..=9).any(|number| sql.contains(&format!("\\{number}")));
+    let row = |reply: &Reply| -> Option<(u64, Vec<Option<String>>)> {
+        let row = reply.rows().next()?;
+        let (count, rest) = row.split_first()?;
+        Some((count.as_ref()?.parse().ok()?, rest.to_vec()))
+    };
+    let (Some((most, rest)), Some((all, others))) = (row(expected), row(actual)) else { return false };
+    has_back && sql.contains("regexp_count") && most + 1 == all && rest == others
 }
 
 /// Which of the two is too slow for an absurd expression says nothing.
