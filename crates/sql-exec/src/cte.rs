@@ -107,6 +107,15 @@ impl Shared {
 
     /// Keeps the foreign keys of a part that is done.
     pub(super) fn defer(&mut self, constraints: Constraints, node: Box<dyn HasTarget>) {
+        if constraints.is_empty() && !node.target().may_defer {
+            return;
+        }
+        // One statement follows every row of a change: what its runs note is one list.
+        if let Some(last) = self.deferred.back_mut()
+            && std::ptr::eq(last.node.target(), node.target())
+        {
+            return last.constraints.add(constraints);
+        }
         self.deferred.push_back(Deferred { constraints, node });
     }
 

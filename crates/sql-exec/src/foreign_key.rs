@@ -45,6 +45,8 @@ pub(super) struct Constraints {
     handed_over: bool,
     search: ParentSearch,
     rows: RowBatch,
+    /// Reads the columns of a foreign key of a row.
+    reader: Option<(usize, RowReader)>,
 }
 
 /// What the change of one row gives to look at.
@@ -100,7 +102,18 @@ impl Constraints {
             handed_over: false,
             search: ParentSearch::default(),
             rows: RowBatch::new(),
+            reader: None,
         }
+    }
+
+    /// Whether no row is noted.
+    pub(super) fn is_empty(&self) -> bool {
+        self.noted.is_empty()
+    }
+
+    /// Puts what another run of the same statement has noted behind what this one has. REQUIRES that neither was looked at yet.
+    pub(super) fn add(&mut self, other: Constraints) {
+        self.noted.extend(other.noted);
     }
 
     pub fn clear(&mut self) {
@@ -258,15 +271,20 @@ impl Constraints {
     /// Whether a cascade has deleted the row, or changed where it points to: that change has been noted for itself.
     fn is_passed(&mut self, target: &Target, cx: &mut Cx<'_, '_>) -> Result<bool> {
         let Some(Noted::Child { key, values, row }) = self.noted.get(self.done) else { return Ok(false) };
-        let (info, columns) = (&target.table.info, &target.references[*key].columns);
-        let places: Vec<_> = columns.iter().enumerate().map(|(slot, &column)| (column, slot as u32)).collect();
-        let reader = RowReader::new(info, &places, None)?;
+        let reader = match &mut self.reader {
+            Some((of, reader)) if of == key => reader,
+            reader => {
+                let columns = target.references[*key].columns.iter().enumerate();
+                let places: Vec<_> = columns.map(|(slot, &column)| (column, slot as u32)).collect();
+                &mut reader.insert((*key, RowReader::new(&target.table.info, &places, None)?)).1
+            }
+        };
         let table = target.table.open(cx.run.txn)?;
         self.rows.clear();
         if !cx.run.txn.fetch(table, *row, &mut self.rows)? {
             return Ok(true);
         }
-        let mut now = vec![Datum::Null; places.len()];
+        let mut now = vec![Datum::Null; values.len()];
         reader.read(self.rows.row(0), &mut now);
         Ok(!same(&now, values))
     }

@@ -77,8 +77,12 @@ fn comparable(mut reply: Reply) -> Reply {
     }
     for event in &mut reply.events {
         match event {
-            // Which of several rows with such a key comes first is the table's order.
-            Event::Error(fields) if fields.code == "23503" => fields.detail = None,
+            // Which of several rows comes first is the table's order. Where an action sets a default that goes itself, that decides
+            // which side of the key is blamed.
+            Event::Error(fields) if fields.code == "23503" => {
+                fields.detail = None;
+                fields.message.clear();
+            }
             Event::Error(fields) if fields.detail.as_ref().is_some_and(|d| d.starts_with("Failing row")) => {
                 fields.detail = None;
             }
