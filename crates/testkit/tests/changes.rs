@@ -40,8 +40,12 @@ fn random_changes_agree() {
                 comparable(reply)
             });
             fine += usize::from(expected.error().is_none());
-            history.push(sql);
             in_failed_block = expected.status == Some('E');
+            let is_of_other_row = both_violate(&sql, &expected, &actual);
+            history.push(sql);
+            if is_of_other_row {
+                continue;
+            }
             if let Some(what) = difference(&expected, &actual, &mut first, &mut second) {
                 wrong.push(format!("{};\n{what}", history.join(";\n")));
                 break;
@@ -51,6 +55,14 @@ fn random_changes_agree() {
     println!("{fine} of {} statements succeed", ROUNDS * times * STATEMENTS);
     let count = wrong.len();
     assert!(count == 0, "NYALA_SEED={seed}: {count} rounds differ:\n{}", wrong.join("\n\n"));
+}
+
+/// Both servers refuse a change of several rows for a constraint: which row, and so which constraint, comes first is the order of
+/// the table's rows.
+fn both_violate(sql: &str, expected: &Reply, actual: &Reply) -> bool {
+    let violates = |reply: &Reply| reply.code().starts_with("23");
+    let is_of_one = sql.contains(" WHERE id = ") && !sql.contains(" FROM ");
+    !is_of_one && violates(expected) && violates(actual) && expected.status == actual.status
 }
 
 fn difference(expected: &Reply, actual: &Reply, first: &mut Connection, second: &mut Connection) -> Option<String> {
