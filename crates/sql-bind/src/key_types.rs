@@ -57,7 +57,7 @@ pub fn key_operators(foreign: Oid, key: Oid) -> Option<[&'static Operator; 3]> {
 
 /// A value under the name of another type that holds it alike.
 fn relabelled(expr: Expr, ty: Oid) -> Expr {
-    if expr.ty().oid == ty || ty == oid::ANYARRAY {
+    if expr.ty().oid == ty || is_any_of(ty, expr.ty().oid) {
         return expr;
     }
     Expr::Cast { arg: Box::new(expr), ty: Ty::of(ty), kind: CastKind::Relabel, explicit: false, location: -1 }
@@ -68,9 +68,18 @@ fn incomparable(foreign: Oid, key: Oid) -> Error {
     Error::internal(format!("a foreign key from {foreign} to {key}"))
 }
 
+/// Whether a polymorphic operand stands for a type.
+fn is_any_of(operand: Oid, ty: Oid) -> bool {
+    match operand {
+        oid::ANYARRAY => oid::element_of(ty).is_some() || types::element_of(ty).is_some(),
+        oid::ANYENUM => types::user::is_enum(ty),
+        _ => false,
+    }
+}
+
 /// Whether an operator's operand takes what a column holds as it is.
 fn takes(operand: Oid, column: Oid) -> bool {
-    stored_alike(column, operand) || (operand == oid::ANYARRAY && oid::element_of(column).is_some())
+    stored_alike(column, operand) || is_any_of(operand, column)
 }
 
 /// The operator `=` that takes what two columns hold, with its function.
