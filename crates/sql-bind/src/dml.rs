@@ -917,7 +917,7 @@ fn not_generated(error: Error, column: &engine_api::ColumnDesc, inserts: bool) -
 }
 
 /// The type of a column's values: for a domain what is under it.
-fn value_type(column: &engine_api::ColumnDesc) -> Ty {
+pub fn value_type(column: &engine_api::ColumnDesc) -> Ty {
     let (oid, typmod) = types::user::base_type(column.type_oid, column.typmod);
     Ty { oid, typmod }
 }

@@ -37,7 +37,7 @@ fn chain(cx: &BindContext<'_>, ty: Oid) -> Vec<TypeDesc> {
 }
 
 /// Binds a condition about VALUE.
-fn condition(expression: &Expression, value: &Expr, cx: &mut BindContext<'_>) -> Result<Expr> {
+pub(super) fn condition(expression: &Expression, value: &Expr, cx: &mut BindContext<'_>) -> Result<Expr> {
     detached(expression, None, cx, |text, cx| {
         let node = parse_expression(text).map_err(without_position)?;
         let wrapped = format!("SELECT {text}");
@@ -66,11 +66,6 @@ fn condition(expression: &Expression, value: &Expr, cx: &mut BindContext<'_>) ->
         }
         Ok(expr)
     })
-}
-
-/// The condition over a value of what is under the domain.
-pub(super) fn condition_over(text: &Expression, value: &Expr, cx: &mut BindContext<'_>) -> Result<Expr> {
-    condition(text, value, cx)
 }
 
 /// Binds the condition of a domain that is being defined, to see whether it can be.

@@ -71,7 +71,7 @@ fn incomparable(foreign: Oid, key: Oid) -> Error {
 /// Whether a polymorphic operand stands for a type.
 fn is_any_of(operand: Oid, ty: Oid) -> bool {
     match operand {
-        oid::ANYARRAY => oid::element_of(ty).is_some() || types::element_of(ty).is_some(),
+        oid::ANYARRAY => oid::element_of(ty).is_some(),
         oid::ANYENUM => types::user::is_enum(ty),
         _ => false,
     }

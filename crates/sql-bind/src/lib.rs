@@ -60,6 +60,7 @@ pub use select::clause_name;
 pub(crate) use simplify::simplified;
 
 pub use conflict::no_arbiter;
+pub use dml::value_type;
 pub use equal::same;
 pub(crate) use equal::same_result;
 pub use group::window_parts;
@@ -331,23 +332,21 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
     };
     binder.check_params(&statement)?;
     let told = (binder.tables, binder.refused);
-    Ok(completed(statement, told, columns, Some(permissions::denied), cx))
+    Ok(completed(statement, told, columns, true, cx))
 }
 
-/// What a statement asks of the current role that it may not have.
-type Denied = fn(&ir::Statement, &BindContext<'_>) -> Option<Error>;
-
-/// A statement as it leaves the binder, simplified: with its tables and what it is refused for already.
+/// A statement as it leaves the binder, simplified: with its tables and what it is refused for already. `asks_rights`: those that
+/// the current role lacks are a reason.
 fn completed(
     mut statement: ir::Statement,
     (tables, refused): (Vec<(Oid, TableLockMode)>, Option<Error>),
     columns: Vec<ResultColumn>,
-    denied: Option<Denied>,
+    asks_rights: bool,
     cx: &mut BindContext<'_>,
 ) -> BoundStatement {
     erase::statement(&mut statement);
     // What cannot be planned is refused before whoever may not run the plan.
-    let refused = refused.or_else(|| denied.and_then(|denied| denied(&statement, cx)));
+    let refused = refused.or_else(|| asks_rights.then(|| permissions::denied(&statement, cx)).flatten());
     unread::drop_from(&mut statement);
     let mut unplanned = raise::error(&statement, cx);
     if simplify::statement(&mut statement, cx) {
@@ -481,7 +480,7 @@ fn evaluated(expr: Expr, cx: &BindContext<'_>) -> Expr {
 
 /// The condition of a domain over a value of what is under it.
 pub fn bind_condition_over(text: &Expression, value: &Expr, cx: &mut BindContext<'_>) -> Result<Expr> {
-    domain::condition_over(text, value, cx)
+    domain::condition(text, value, cx)
 }
 
 /// Evaluates what an index computes of a row of its table (rel 0), where it casts to domains: true, or the error of the domain.

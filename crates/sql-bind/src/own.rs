@@ -17,6 +17,7 @@ use sql_ir::{
 };
 use types::{Datum, oid};
 
+use super::dml::value_type;
 use super::scope::{ClauseKind, Scope};
 use super::{BindContext, Binder, BoundStatement, ResultColumn};
 
@@ -90,7 +91,7 @@ pub fn exists_no(query: Query) -> Expr {
 /// What its constants cannot be computed by.
 pub fn bind_own_query(query: Query, tables: &[Oid], cx: &mut BindContext<'_>) -> Result<BoundStatement> {
     let locks = tables.iter().map(|table| (*table, TableLockMode::AccessShare)).collect();
-    let bound = super::completed(Statement::Select(Box::new(query)), (locks, None), Vec::new(), None, cx);
+    let bound = super::completed(Statement::Select(Box::new(query)), (locks, None), Vec::new(), false, cx);
     bound.refused.clone().map_or(Ok(bound), Err)
 }
 
@@ -103,7 +104,7 @@ pub fn bind_delete_all(table: Oid, cx: &mut BindContext<'_>) -> Result<BoundStat
     let (query, through) = (rows_of(&info, None), ThroughViews::default());
     let delete = Delete { table: info, query, returning: Vec::new(), through };
     let locks = vec![(table, TableLockMode::RowExclusive)];
-    Ok(super::completed(Statement::Delete(Box::new(delete)), (locks, None), Vec::new(), None, cx))
+    Ok(super::completed(Statement::Delete(Box::new(delete)), (locks, None), Vec::new(), false, cx))
 }
 
 /// A statement that puts the rows of a materialized view's query into the view. What the query reads its owner must be allowed
@@ -138,8 +139,7 @@ pub fn bind_fill(view: Oid, cx: &mut BindContext<'_>) -> Result<BoundStatement> 
         table: info,
     };
     cx.spared = vec![view];
-    let ask = Some(super::permissions::denied as super::Denied);
-    let bound = super::completed(Statement::Insert(Box::new(insert)), (locks, refused), Vec::new(), ask, cx);
+    let bound = super::completed(Statement::Insert(Box::new(insert)), (locks, refused), Vec::new(), true, cx);
     cx.spared.clear();
     Ok(bound)
 }
@@ -162,7 +162,7 @@ pub fn bind_copied(table: Oid, columns: &[usize], cx: &mut BindContext<'_>) -> R
     let result = columns.iter().map(result).collect();
     let locks = vec![(table, TableLockMode::AccessShare)];
     let statement = Statement::Select(Box::new(query));
-    Ok(super::completed(statement, (locks, None), result, Some(super::permissions::denied), cx))
+    Ok(super::completed(statement, (locks, None), result, true, cx))
 }
 
 /// The INSERT that COPY FROM puts its rows into a table with: parameter i is the value of the ith of these columns (attribute
@@ -173,18 +173,18 @@ pub fn bind_copied(table: Oid, columns: &[usize], cx: &mut BindContext<'_>) -> R
 pub fn bind_copy(table: Oid, columns: &[usize], named: &[usize], cx: &mut BindContext<'_>) -> Result<BoundStatement> {
     let info = table_info(&cx.catalog, table)?;
     let desc = &info.desc;
-    cx.param_types = columns.iter().map(|&at| under(desc, at).oid).collect();
+    cx.param_types = columns.iter().map(|&at| value_type(&desc.columns[at]).oid).collect();
     cx.copies = true;
     let mut binder = Binder::new(cx, "");
     let mut values = Vec::with_capacity(columns.len());
     for (number, &at) in columns.iter().enumerate() {
-        values.push(binder.copied_value(Expr::Param(number, Ty::of(under(desc, at).oid)), desc, at)?);
+        values.push(binder.copied_value(Expr::Param(number, Ty::of(value_type(&desc.columns[at]).oid)), desc, at)?);
     }
     let mut sources = Vec::with_capacity(desc.columns.len());
     for (at, column) in desc.columns.iter().enumerate() {
         sources.push(match columns.iter().position(|&given| given == at) {
             Some(number) => ColumnSource::Source(number),
-            None if column.dropped => ColumnSource::Default(Expr::Const(Datum::Null, under(desc, at))),
+            None if column.dropped => ColumnSource::Default(Expr::Const(Datum::Null, value_type(&desc.columns[at]))),
             None => ColumnSource::Default(binder.column_default(column)?),
         });
     }
@@ -207,8 +207,7 @@ pub fn bind_copy(table: Oid, columns: &[usize], named: &[usize], cx: &mut BindCo
         table: Arc::clone(&info),
     };
     let locks = vec![(table, TableLockMode::RowExclusive)];
-    let ask = Some(super::permissions::denied as super::Denied);
-    Ok(super::completed(Statement::Insert(Box::new(insert)), (locks, None), Vec::new(), ask, cx))
+    Ok(super::completed(Statement::Insert(Box::new(insert)), (locks, None), Vec::new(), true, cx))
 }
 
 /// The condition of COPY FROM, as a query that has a row if it holds: the values of [`stored_columns`]. Parameter i is the value of
@@ -231,7 +230,9 @@ pub fn bind_copy_condition(
     for (at, column) in desc.columns.iter().enumerate().filter(|(_, column)| !column.dropped) {
         let own = Ty { oid: column.type_oid, typmod: column.typmod };
         let value = match columns.iter().position(|&given| given == at) {
-            Some(number) => super::domain::made(Expr::Param(number, under(desc, at)), own, true, binder.cx)?,
+            Some(number) => {
+                super::domain::made(Expr::Param(number, value_type(&desc.columns[at])), own, true, binder.cx)?
+            }
             None if column.generated.is_some() => {
                 generated.push(named.len());
                 Expr::Const(Datum::Null, own)
@@ -262,21 +263,14 @@ pub fn bind_copy_condition(
     query = giving(query, values);
     query.filter = Some(condition);
     let (locks, refused) = (binder.tables, binder.refused);
-    cx.param_types = columns.iter().map(|&at| under(desc, at).oid).collect();
-    Ok(super::completed(Statement::Select(Box::new(query)), (locks, refused), Vec::new(), None, cx))
+    cx.param_types = columns.iter().map(|&at| value_type(&desc.columns[at]).oid).collect();
+    Ok(super::completed(Statement::Select(Box::new(query)), (locks, refused), Vec::new(), false, cx))
 }
 
 /// The columns (attribute number - 1) of a table whose values are given, and not generated.
 pub fn stored_columns(table: &TableDesc) -> Vec<usize> {
     let stored = table.live_columns().filter(|column| column.generated.is_none());
     stored.map(|column| column.number as usize - 1).collect()
-}
-
-/// The type of a column's values: for a domain what is under it.
-fn under(table: &TableDesc, column: usize) -> Ty {
-    let column = &table.columns[column];
-    let (oid, typmod) = types::user::base_type(column.type_oid, column.typmod);
-    Ty { oid, typmod }
 }
 
 impl<'a> Binder<'a, '_> {

@@ -17,7 +17,7 @@ use super::create_table::{
 };
 use super::names::{expression_after, last_position, leftmost};
 use super::query::has_row;
-use super::rewrite::{ComputedBy, ComputedColumn, constant_default, rewrite_table};
+use super::rewrite::{ComputedColumn, constant_default, rewrite_table};
 use super::storage::{self, Of};
 use super::{Cx, drop, identity, persistence};
 
@@ -636,12 +636,10 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
                     sql_ir::expr::evaluate(&value, binder.eval).map(drop)
                 })?;
             }
-            let by = if is_generated { ComputedBy::Generated } else { ComputedBy::Default };
-            let computed = ComputedColumn { number, ty, by, text };
+            let computed = ComputedColumn { number, ty, by: is_generated.then_some(Computed::Generated), text };
             let next = LayoutId(table.newest_layout().id.0 + 1);
             let layout = layout_of(&table, next);
-            let over = table.clone();
-            rewrite_table(cx, table, layout, &over, &[computed]).await?;
+            rewrite_table(cx, table, layout, &[computed]).await?;
         }
     }
     Ok(column.constraints.into_iter().map(|definition| Pending { definition, column: Some(number) }).collect())
@@ -927,11 +925,11 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
     let computed = |c: &TypeChange| ComputedColumn {
         number: c.number,
         ty: c.ty,
-        by: ComputedBy::Transform,
+        by: Some(Computed::Transform),
         text: c.expression.clone(),
     };
     let computed: Vec<_> = changes.iter().map(computed).collect();
-    rewrite_table(cx, table, layout, &before, &computed).await?;
+    rewrite_table(cx, table, layout, &computed).await?;
     for number in &changed {
         cx.session.forget_statistics(oid, *number);
     }

@@ -143,7 +143,6 @@ async fn fill(cx: &mut Cx<'_>, oid: Oid, concurrently: bool) -> Result<u64> {
     let owner = cx.catalog().table(oid).map(|view| view.owner).ok_or_else(|| Error::internal("the view went away"))?;
     if concurrently {
         change(cx, &mut |binder| bind_delete_all(oid, binder)).await?;
-        cx.txn().begin_command();
     }
     // What the query calls has the rights of the view's owner, not of who refreshes it.
     cx.session.begin_restricted(owner);

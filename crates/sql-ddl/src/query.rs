@@ -5,22 +5,11 @@
 use base::{Error, Oid, Result};
 use sql_bind::own::{any_of, bind_own_query, first_of, rows_of, table_info};
 use sql_bind::{BindContext, BoundStatement};
-use sql_exec::{OutputRow, RowSink};
+use sql_exec::{FirstRow, OutputRow, RowSink};
 use sql_ir::{Expr, Query};
 use types::Datum;
 
 use super::Cx;
-
-/// Keeps the first row.
-#[derive(Default)]
-struct FirstRow(Option<Vec<Datum>>);
-
-impl RowSink for FirstRow {
-    fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
-        self.0.get_or_insert_with(|| row.owned().collect());
-        Ok(false)
-    }
-}
 
 /// Whether a table has a row that a condition over it (rel 0) holds for.
 ///

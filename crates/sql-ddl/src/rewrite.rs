@@ -26,40 +26,27 @@ pub(super) struct ComputedColumn {
     pub number: i16,
     /// The type of the values; as an assignment does, making them of its length refuses what would have to be cut.
     pub ty: Ty,
-    pub by: ComputedBy,
+    /// `None`: a default, which speaks of no column.
+    pub by: Option<Computed>,
     pub text: Expression,
 }
 
-/// What the expression of a [`ComputedColumn`] is.
-#[derive(Clone, Copy)]
-pub(super) enum ComputedBy {
-    /// A default, which speaks of no column.
-    Default,
-    /// That of a generated column.
-    Generated,
-    /// USING.
-    Transform,
-}
-
 impl ComputedColumn {
-    /// The value over the rows of `over` (rel 0).
-    fn bind(&self, over: &TableDesc, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    /// The value over the rows of the old table (rel 0).
+    fn bind(&self, old: &TableDesc, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
         let name = &table.columns[self.number as usize - 1].name;
         match self.by {
-            ComputedBy::Default => bind::bind_default(&self.text, self.ty, name, cx),
-            ComputedBy::Generated => bind::bind_computed(Computed::Generated, &self.text, self.ty, name, over, cx),
-            ComputedBy::Transform => bind::bind_computed(Computed::Transform, &self.text, self.ty, name, over, cx),
+            None => bind::bind_default(&self.text, self.ty, name, cx),
+            Some(by) => bind::bind_computed(by, &self.text, self.ty, name, old, cx),
         }
     }
 }
 
-/// Writes every row again in `layout`, with the `computed` columns given by expressions over the old row, whose columns are called
-/// as those of `over`, into fresh storage.
+/// Writes every row again in `layout`, with the `computed` columns given by expressions over the old row, into fresh storage.
 pub(super) async fn rewrite_table(
     cx: &mut Cx<'_>,
     mut table: TableDesc,
     layout: LayoutDesc,
-    over: &TableDesc,
     computed: &[ComputedColumn],
 ) -> Result<()> {
     let mut old_rows = |binder: &mut BindContext<'_>| {
@@ -67,7 +54,7 @@ pub(super) async fn rewrite_table(
         let mut values = Vec::with_capacity(layout.fields.len());
         for field in layout.fields.iter() {
             values.push(match computed.iter().find(|computed| computed.number == field.column) {
-                Some(computed) => computed.bind(over, &table, binder)?,
+                Some(computed) => computed.bind(&old.desc, &table, binder)?,
                 None => own::column(&old.desc, field.column as usize - 1, 0),
             });
         }

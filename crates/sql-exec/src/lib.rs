@@ -184,6 +184,17 @@ pub trait RowSink {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool>;
 }
 
+/// Keeps the first row of an execution.
+#[derive(Debug, Default)]
+pub struct FirstRow(pub Option<Vec<Datum>>);
+
+impl RowSink for FirstRow {
+    fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
+        self.0.get_or_insert_with(|| row.owned().collect());
+        Ok(false)
+    }
+}
+
 /// What a running execution carries through its operators.
 pub(crate) struct Run<'a> {
     pub txn: &'a mut dyn Txn,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{Notice, Oid, Result, work};
-use engine_api::{Catalog, Engine, TableLockMode, Txn, Wait};
+use engine_api::{Catalog, Engine, Txn, Wait};
 use rupg_sql::nodes::ExecuteStmt;
 use sql_bind::{self as bind, BindContext, BoundStatement, ResultColumn};
 use sql_ddl::{self as ddl, Arguments, Later, Source};
@@ -139,10 +139,10 @@ impl Session {
             if let Some(refused) = bound.refused {
                 return Err(refused);
             }
-            let drawn = sequences.iter().filter(|sequence| self.shared.engine.may_be_locked(**sequence));
-            let drawn: Vec<_> = drawn.map(|&sequence| (sequence, TableLockMode::RowExclusive)).collect();
             self.lock_tables(&bound.tables).await?;
-            self.lock_tables(&drawn).await?;
+            if sequences.iter().any(|sequence| self.shared.engine.may_be_locked(*sequence)) {
+                self.await_sequences(&sequences).await?;
+            }
             if self.catalog().version == catalog.version {
                 let plan = work::caught(|| self.plan_own(&bound.statement, &catalog))?;
                 break OwnStatement { plan, columns: bound.columns };

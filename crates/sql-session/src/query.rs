@@ -222,7 +222,7 @@ impl Session {
             }
             self.lock_tables(&query.locks).await?;
             if query.sequences.iter().any(|sequence| self.shared.engine.may_be_locked(*sequence)) {
-                Box::pin(self.await_sequences(query)).await?;
+                Box::pin(self.await_sequences(&query.sequences)).await?;
             }
             // Locked tables keep their definitions; what changed before must be bound anew.
             if query.locks.is_empty()
@@ -267,8 +267,8 @@ impl Session {
 
     /// Waits for those who change the sequences that a query draws from, by locking them, which nobody else has to.
     #[cold]
-    async fn await_sequences(&mut self, query: &Query) -> Result<()> {
-        let locks: Vec<_> = query.sequences.iter().map(|&sequence| (sequence, TableLockMode::RowExclusive)).collect();
+    pub(super) async fn await_sequences(&mut self, sequences: &[Oid]) -> Result<()> {
+        let locks: Vec<_> = sequences.iter().map(|&sequence| (sequence, TableLockMode::RowExclusive)).collect();
         self.lock_tables(&locks).await
     }
 

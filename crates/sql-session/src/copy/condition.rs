@@ -7,7 +7,7 @@ use base::{Oid, Result};
 use engine_api::Step;
 use rupg_sql::nodes::Node;
 use sql_bind::own::bind_copy_condition;
-use sql_exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
+use sql_exec::{ExecCx, Execution, FirstRow, Progress};
 use types::Datum;
 
 use crate::Session;
@@ -16,17 +16,6 @@ use crate::Session;
 pub(super) struct Condition {
     execution: Box<Execution>,
     row: FirstRow,
-}
-
-/// Keeps the row.
-#[derive(Default)]
-struct FirstRow(Option<Vec<Datum>>);
-
-impl RowSink for FirstRow {
-    fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
-        self.0 = Some(row.owned().collect());
-        Ok(false)
-    }
 }
 
 impl Condition {

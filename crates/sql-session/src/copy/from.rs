@@ -7,6 +7,7 @@ use base::{Error, Result, SqlState};
 use engine_api::{Privileges, Step, TableKind, TableLockMode, Wait};
 use rupg_sql::nodes::CopyStmt;
 use sql_bind::own::{bind_copy, stored_columns};
+use sql_bind::value_type;
 use sql_ddl as ddl;
 use sql_exec::{ExecCx, Execution, Progress};
 use sql_ir::Ty;
@@ -64,7 +65,7 @@ pub(super) async fn copy_from(
     out.flush().await?;
     let column = |at: usize| {
         let column = &table.columns[at];
-        Column { name: column.name.clone(), ty: type_under(column) }
+        Column { name: column.name.clone(), ty: value_type(column) }
     };
     let mut loader = Loader {
         execution: Execution::new(insert.plan, Vec::new()),
@@ -103,11 +104,6 @@ pub(super) async fn copy_from(
     }
     session.end_query(out);
     Ok(format!("COPY {}", loader.rows))
-}
-
-fn type_under(column: &engine_api::ColumnDesc) -> Ty {
-    let (oid, typmod) = types::user::base_type(column.type_oid, column.typmod);
-    Ty { oid, typmod }
 }
 
 /// The client's data as it comes, texts converted as far as their characters are whole.
