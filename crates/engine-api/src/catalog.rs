@@ -4,12 +4,13 @@
 //! Expressions (defaults, checks) are kept as [`Expression`]s: the binder compiles them, storage never reads them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use base::work::Count;
 use base::{LayoutId, Oid};
 use rpds::RedBlackTreeMapSync;
 use serde::{Deserialize, Serialize};
+use types::user::Types;
 
 use crate::expression::Expression;
 use crate::privileges::{PrivilegesDesc, RoleDesc, RoleSetting};
@@ -309,7 +310,7 @@ pub struct LayoutDesc {
 pub struct LayoutField {
     /// Attribute number of the column.
     pub column: i16,
-    /// Type at the time of the layout.
+    /// A built-in type that is stored as the column's was at the time of the layout ([`types::stored_as`]).
     pub type_oid: Oid,
     /// Modifier at the time of the layout.
     pub typmod: i32,
@@ -566,6 +567,19 @@ pub struct TypeDesc {
     /// COMMENT ON TYPE
     #[serde(default)]
     pub comment: Option<Arc<str>>,
+    /// What values need of it.
+    #[serde(skip)]
+    pub made: MadeOnce,
+}
+
+/// What values need of a type, made when the type is first put into a catalog. A copy, which may be changed, has none.
+#[derive(Debug, Default)]
+pub struct MadeOnce(OnceLock<Arc<types::user::Made>>);
+
+impl Clone for MadeOnce {
+    fn clone(&self) -> MadeOnce {
+        MadeOnce::default()
+    }
 }
 
 /// What a type is made of.
@@ -592,6 +606,9 @@ pub struct EnumLabel {
     /// The number that catalogs show as its place.
     #[serde(default)]
     pub shown: Option<f32>,
+    /// It was added after the type was made, and since the server has started.
+    #[serde(skip)]
+    pub added: bool,
 }
 
 /// A domain: a type with conditions.
@@ -643,7 +660,7 @@ impl EnumLabel {
             [number] => (number, Vec::new()),
             _ => (types::place::name(names), place),
         };
-        EnumLabel { oid, order, name, path, shown: (shown != order).then_some(shown) }
+        EnumLabel { oid, order, name, path, shown: (shown != order).then_some(shown), added: false }
     }
 
     /// Its place in the order of the labels.
@@ -668,13 +685,21 @@ impl TypeDesc {
         [self.oid, self.array].into_iter().chain(parts).collect::<Vec<_>>().into_iter()
     }
 
-    /// What the whole process knows of the type.
-    pub fn known(&self) -> types::user::UserType {
+    /// What values need of the type, in a catalog that has these types besides.
+    fn made(&self, others: &Types) -> &Arc<types::user::Made> {
+        self.made.0.get_or_init(|| Arc::new(types::user::Made::new(self.of_values(), others)))
+    }
+
+    fn of_values(&self) -> types::user::UserType {
         let kind = match &self.kind {
             TypeKind::Enum(labels) => {
-                let known =
-                    |l: &EnumLabel| types::user::Label { mark: l.order, path: l.path.clone(), name: l.name.clone() };
-                types::user::UserKind::Enum(labels.iter().map(known).collect())
+                let label = |l: &EnumLabel| types::user::Label {
+                    mark: l.order,
+                    path: l.path.clone(),
+                    name: l.name.clone(),
+                    added: l.added,
+                };
+                types::user::UserKind::Enum(labels.iter().map(label).collect())
             }
             TypeKind::Domain(domain) => types::user::UserKind::Domain { base: domain.base, typmod: domain.typmod },
         };
@@ -797,9 +822,15 @@ pub struct Catalog {
     indexes_of: RedBlackTreeMapSync<Oid, Vec<Oid>>,
     /// Tables and domains by their constraints.
     constrained: RedBlackTreeMapSync<Oid, Oid>,
+    types: Arc<Types>,
 }
 
 impl Catalog {
+    /// What values need of the types that statements made.
+    pub fn types(&self) -> &Arc<Types> {
+        &self.types
+    }
+
     /// The object, whatever it is.
     pub fn get(&self, oid: Oid) -> Option<&Arc<CatalogObject>> {
         self.objects.get(&oid)
@@ -823,6 +854,11 @@ impl Catalog {
             }
             self.indexes_of.insert_mut(index.table, all);
         }
+        if let CatalogObject::Type(ty) = &*object {
+            let types = Arc::make_mut(&mut self.types);
+            let made = Arc::clone(ty.made(types));
+            types.put(&made);
+        }
         self.objects.insert_mut(object.oid(), object);
     }
 
@@ -830,6 +866,9 @@ impl Catalog {
     pub fn remove(&mut self, oid: Oid) {
         if let Some(object) = self.take(oid) {
             object.constraints().iter().for_each(|constraint| _ = self.constrained.remove_mut(constraint));
+            if matches!(&*object, CatalogObject::Type(_)) {
+                Arc::make_mut(&mut self.types).remove(oid);
+            }
         }
     }
 

@@ -25,8 +25,8 @@ pub use batch::{BatchRow, RowBatch};
 pub use catalog::{
     Catalog, CatalogObject, CheckOption, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, DomainCheck,
     DomainDesc, EnumLabel, ExtensionDesc, ForeignKeyAction, Identity, IndexDesc, IndexExpression, IndexKey, LayoutDesc,
-    LayoutField, OnCommit, Persistence, SchemaDesc, SequenceDesc, TableDesc, TableKind, TypeDesc, TypeKind, ViewDesc,
-    ViewRelation, oids,
+    LayoutField, MadeOnce, OnCommit, Persistence, SchemaDesc, SequenceDesc, TableDesc, TableKind, TypeDesc, TypeKind,
+    ViewDesc, ViewRelation, oids,
 };
 pub use engine::{
     CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView, KeyRange, MemoryKind,

@@ -325,10 +325,6 @@ impl Transaction {
                     self.definitions.made.push(Made::Sequence(sequence.state_id()));
                 }
             }
-            // Nobody else knows of a new type, so it may be known at once; what is changed of one is not, before it is committed.
-            CatalogObject::Type(ty) if catalog.user_type(ty.oid).is_none() => {
-                types::user::define(ty.known());
-            }
             _ => {}
         }
         self.log_object(&object)?;

@@ -23,6 +23,7 @@ use sql_functions::monitor::ClientPlace;
 use sql_session::{Host, Output, ResultColumn, Session, Shared};
 use testkit::{Column, Event, Fields, Reply, known_type, without_session};
 use types::OutputSettings;
+use types::user::Current;
 
 /// Bytes of memory.
 const MEMORY: u64 = 256 << 20;
@@ -150,21 +151,36 @@ fn fields(error: &Error) -> Fields {
     }
 }
 
-/// A message of the simple protocol in a session, with the data of a COPY FROM STDIN: all that the client gets.
-pub fn ask(session: &mut Session, sql: &str, data: &[u8]) -> Reply {
-    let mut answer = Answer::to_copy(VecDeque::from([data.to_vec()]));
-    if let Err(error) = run(session.simple_query(sql, &mut answer)) {
-        answer.reply.events.push(Event::Error(fields(&error)));
-        session.send_parameters(&mut answer);
-    }
-    answer.reply.status = Some(char::from(session.transaction_status()));
-    answer.reply
+/// A session of the superuser, with what its values are read by.
+pub struct Client {
+    session: Session,
+    types: Current,
 }
 
-/// Runs a future that waits for nothing but other threads.
-fn run<F: Future>(future: F) -> F::Output {
+impl Client {
+    fn new(shared: &Arc<Shared>, settings: &[(String, String)], number: i32) -> Client {
+        let place = ClientPlace::default();
+        let session = Session::new(shared, "postgres", "postgres", settings, place, number).expect("a session");
+        Client { session, types: shared.types() }
+    }
+
+    /// A message of the simple protocol, with the data of a COPY FROM STDIN: all that the client gets.
+    pub fn ask(&mut self, sql: &str, data: &[u8]) -> Reply {
+        let mut answer = Answer::to_copy(VecDeque::from([data.to_vec()]));
+        if let Err(error) = run(&mut self.types, self.session.simple_query(sql, &mut answer)) {
+            answer.reply.events.push(Event::Error(fields(&error)));
+            self.session.send_parameters(&mut answer);
+        }
+        answer.reply.status = Some(char::from(self.session.transaction_status()));
+        answer.reply
+    }
+}
+
+/// Runs a session's future, which waits for nothing but other threads.
+fn run<F: Future>(types: &mut Current, future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
+    let _entered = types.enter();
     loop {
         match future.as_mut().poll(&mut context) {
             Poll::Ready(value) => return value,
@@ -178,23 +194,17 @@ pub fn world(disk: &SimDisk) -> World {
     World { disk: Arc::new(disk.clone()), clock: Arc::new(real::SystemClock::new()), spawn: Arc::new(real::Threads) }
 }
 
-/// A session of the superuser with this number.
-fn session(shared: &Arc<Shared>, settings: &[(String, String)], number: i32) -> Session {
-    let place = ClientPlace::default();
-    Session::new(shared, "postgres", "postgres", settings, place, number).expect("a session")
-}
-
 /// The server.
 pub struct Sandbox {
     shard: Shard,
     shared: Arc<Shared>,
-    session: Session,
+    client: Client,
     /// Sessions that there have been.
     sessions: i32,
 }
 
 impl Sandbox {
-    /// A server that has run `schema`.
+    /// A server that has run `schema`. It stays on the thread that has made it.
     pub fn new(schema: &str) -> Sandbox {
         Sandbox::on(&SimDisk::new(), LOG, schema)
     }
@@ -210,16 +220,18 @@ impl Sandbox {
         };
         let (shard, _) = Shard::open(&world(disk), options, Box::new(|_| {})).expect("the disk has a log, or nothing");
         let shared = Shared::new(Arc::new(shard.clone()), Arc::new(Still::default()), 10, Vec::new());
-        let session = session(&shared, &[], 1);
-        let mut sandbox = Sandbox { shard, shared, session, sessions: 1 };
+        // What runs outside of sessions, as their end.
+        shared.types().stay();
+        let client = Client::new(&shared, &[], 1);
+        let mut sandbox = Sandbox { shard, shared, client, sessions: 1 };
         sandbox.simple(schema).expect("the schema is right");
         sandbox
     }
 
     /// Another session, which begins with these settings.
-    pub fn connect(&mut self, settings: &[(String, String)]) -> Session {
+    pub fn connect(&mut self, settings: &[(String, String)]) -> Client {
         self.sessions += 1;
-        session(&self.shared, settings, self.sessions)
+        Client::new(&self.shared, settings, self.sessions)
     }
 
     /// The shard.
@@ -233,7 +245,8 @@ impl Sandbox {
     /// Those of its statements.
     pub fn simple(&mut self, sql: &str) -> Result<Answer> {
         let mut answer = Answer::default();
-        run(self.session.simple_query(sql, &mut answer)).map(|()| answer)
+        let Client { session, types } = &mut self.client;
+        run(types, session.simple_query(sql, &mut answer)).map(|()| answer)
     }
 
     /// A message of the simple protocol with a COPY FROM STDIN, whose data comes in pieces of at most `piece` bytes.
@@ -242,7 +255,8 @@ impl Sandbox {
     /// Those of its statements.
     pub fn copy_in(&mut self, sql: &str, data: &[u8], piece: usize) -> Result<()> {
         let chunks = data.chunks(piece.max(1)).map(<[u8]>::to_vec).collect();
-        run(self.session.simple_query(sql, &mut Answer::to_copy(chunks)))
+        let Client { session, types } = &mut self.client;
+        run(types, session.simple_query(sql, &mut Answer::to_copy(chunks)))
     }
 
     /// Parse and Describe of the extended protocol: the statement is bound and not run.
@@ -250,10 +264,14 @@ impl Sandbox {
     /// # Errors
     /// Those of binding.
     pub fn describe(&mut self, sql: &str) -> Result<()> {
-        let described = run(self.session.parse("", sql, &[])).and_then(|()| self.session.describe_statement(""));
-        self.session.close_statement("");
-        let synced = run(self.session.sync(&mut Answer::default()));
-        described.map(drop).and(synced)
+        let Client { session, types } = &mut self.client;
+        run(types, async {
+            let parsed = session.parse("", sql, &[]).await;
+            let described = parsed.and_then(|()| session.describe_statement(""));
+            session.close_statement("");
+            let synced = session.sync(&mut Answer::default()).await;
+            described.map(drop).and(synced)
+        })
     }
 
     /// Ends the transaction block, whatever state it is in, and frees what nobody sees.

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sandbox::{Sandbox, ask};
-use sql_session::Session;
+use sandbox::{Client, Sandbox};
 use testkit::script::{Script, Send, recorded};
 
 /// Statements that are compared: a script that is lost, or no longer found, must not look like success.
@@ -29,6 +29,16 @@ struct Found {
     met: BTreeSet<String>,
     /// The listed statements whose answers differed.
     differing: BTreeSet<String>,
+}
+
+impl Found {
+    fn and(mut self, other: Found) -> Found {
+        self.compared += other.compared;
+        self.wrong.extend(other.wrong);
+        self.met.extend(other.met);
+        self.differing.extend(other.differing);
+        self
+    }
 }
 
 impl Exceptions {
@@ -63,7 +73,7 @@ fn run_script(file: &Path, exceptions: &Exceptions, found: &mut Found) {
     }
     let mut sandbox = Sandbox::new("");
     let settings = [("application_name".to_owned(), "testkit".to_owned())];
-    let mut sessions: BTreeMap<&str, Session> = BTreeMap::new();
+    let mut sessions: BTreeMap<&str, Client> = BTreeMap::new();
     for record in &script.records {
         let session = sessions.entry(&record.connection).or_insert_with(|| sandbox.connect(&settings));
         let (sql, data) = match &record.send {
@@ -71,7 +81,7 @@ fn run_script(file: &Path, exceptions: &Exceptions, found: &mut Found) {
             Send::Copy(sql, data) => (sql, data.as_str()),
             Send::Bind(..) => continue,
         };
-        let reply = record.comparable(ask(session, sql, data.as_bytes()));
+        let reply = record.comparable(session.ask(sql, data.as_bytes()));
         let Some(expected) = &record.answer else {
             found.wrong.push(format!("{name}:{}: no answer stands in the script", record.line));
             continue;
@@ -107,15 +117,22 @@ fn answers_are_those_of_the_scripts() {
         .filter(|path| path.to_string_lossy().contains(&filter))
         .collect();
     files.sort();
-    // One after the other: types that statements make are the process's, and two servers in it would take each other's.
+    let next = AtomicUsize::new(0);
     let work = || {
         let mut found = Found::default();
-        files.iter().for_each(|file| run_script(file, &exceptions, &mut found));
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            run_script(file, &exceptions, &mut found);
+        }
         found
     };
-    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-    let mut found =
-        std::thread::scope(|scope| thread.spawn_scoped(scope, work).expect("a thread").join().expect("no panic"));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut found = std::thread::scope(|scope| {
+        let thread =
+            |_| std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work).expect("a thread");
+        let threads: Vec<_> = (0..threads).map(thread).collect();
+        let each = threads.into_iter().map(|thread| thread.join().expect("no panic"));
+        each.reduce(Found::and).expect("a thread at least")
+    });
     if filter.is_empty() {
         found.wrong.extend(exceptions.stale(&found));
     }

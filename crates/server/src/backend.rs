@@ -34,6 +34,8 @@ impl CoreBackend {
     /// The backend of the core whose thread this is called on.
     pub fn new(shared: Arc<Shared>, access: Arc<Access>, registry: Arc<Registry>, shard: Shard) -> CoreBackend {
         tokio::task::spawn_local(garbage::reclaim(shard.clone()));
+        // What runs on the core outside of sessions reads values by what is committed.
+        shared.types().stay();
         CoreBackend { shared, access, registry, horizon: Horizon::start(shard) }
     }
 
@@ -71,7 +73,7 @@ impl pgwire::Backend for CoreBackend {
         }
         out.set_conversion(session.conversion());
         tracing::debug!(pid = key.pid, user = startup.user, database = startup.database, ?peer, "session started");
-        Ok(ClientSession::new(session))
+        Ok(ClientSession::new(session, self.shared.types()))
     }
 }
 

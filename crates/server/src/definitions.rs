@@ -1,19 +1,21 @@
 //! Definitions that the server changes by itself at a start; those of earlier servers among them, whose expressions get references in
 //! the place of names (decision 0022).
 
-use std::sync::Arc;
-
 use base::Result;
 use engine::Shard;
 use engine_api::{CatalogObject, Durability, Engine as _, Step, TableLockMode, Txn, TxnOptions, WaitPolicy};
 use sql_catalog::conversion::convert;
+use types::user::Current;
 
 /// Converts what an earlier version has left, durably, and says what cannot be. What is converted already costs a look at the catalog.
 ///
 /// # Errors
 /// Those of a commit.
 pub async fn convert_all(shard: &Shard) -> Result<()> {
-    let (converted, unclear) = convert(&Arc::clone(&shard.catalog()));
+    let catalog = shard.catalog();
+    let mut reading = Current::by(catalog.types());
+    let _entered = reading.enter();
+    let (converted, unclear) = convert(&catalog);
     for unclear in unclear {
         tracing::warn!("{} stays a text: {}", unclear.what, unclear.why);
     }

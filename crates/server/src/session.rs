@@ -16,6 +16,7 @@ use env::strand::{Polled, Strand};
 use pgwire::{Bind, CancelHandle, Format, Out, Parse, TransactionStatus, timers};
 use smallvec::SmallVec;
 use sql_session::{BoundValue, CancelToken, ResultFormats, Session};
+use types::user::Current;
 
 use crate::replies::{Replies, asked, describe};
 
@@ -28,6 +29,8 @@ const SHORT: usize = 4 << 10;
 /// A client's session.
 pub struct ClientSession {
     sql: Session,
+    /// What its values are read by.
+    types: Current,
 }
 
 /// Cancels the statement that a session runs.
@@ -40,20 +43,9 @@ impl CancelHandle for Cancel {
 }
 
 impl ClientSession {
-    /// A session over this one.
-    pub fn new(sql: Session) -> ClientSession {
-        ClientSession { sql }
-    }
-
-    /// Binds a portal, and answers whether that was done: see [`Session::bind`].
-    fn bind_portal(&mut self, bind: &Bind<'_>, at_once: bool) -> Result<bool> {
-        let value = |(i, value): (usize, Option<_>)| match (value, bind.formats.get(i)) {
-            (None, _) => BoundValue::Null,
-            (Some(bytes), Format::Text) => BoundValue::Text(bytes),
-            (Some(bytes), Format::Binary) => BoundValue::Binary(bytes),
-        };
-        let values = bind.values.iter().enumerate().map(value);
-        self.sql.bind(bind.portal, bind.statement, values, asked(bind.results), at_once)
+    /// A session over this one, that begins with these types.
+    pub fn new(sql: Session, types: Current) -> ClientSession {
+        ClientSession { sql, types }
     }
 
     /// Reports what could not be encoded, as if the statement had failed by it.
@@ -65,16 +57,31 @@ impl ClientSession {
     }
 }
 
+/// Binds a portal, and answers whether that was done: see [`Session::bind`].
+fn bind_portal(sql: &mut Session, bind: &Bind<'_>, at_once: bool) -> Result<bool> {
+    let value = |(i, value): (usize, Option<_>)| match (value, bind.formats.get(i)) {
+        (None, _) => BoundValue::Null,
+        (Some(bytes), Format::Text) => BoundValue::Text(bytes),
+        (Some(bytes), Format::Binary) => BoundValue::Binary(bytes),
+    };
+    let values = bind.values.iter().enumerate().map(value);
+    sql.bind(bind.portal, bind.statement, values, asked(bind.results), at_once)
+}
+
 /// Runs a session's call as a strand: when its turn is over it is suspended wherever it is, and goes on when the other
-/// connections of the core have had theirs.
+/// connections of the core have had theirs. Values are read by `types` meanwhile.
 ///
 /// A panic inside becomes the end of the session. It has been logged when this learns of it, and the session is dropped after
 /// a FATAL error, which rolls back.
-async fn guarded<T>(mut strand: Pin<&mut Strand<impl Future<Output = Result<T>>>>) -> Result<T> {
+async fn guarded<T>(types: &mut Current, mut strand: Pin<&mut Strand<impl Future<Output = Result<T>>>>) -> Result<T> {
     let mut look: Option<Pin<Box<dyn Future<Output = ()>>>> = None;
     poll_fn(|cx| {
         loop {
-            match strand.as_mut().poll(cx) {
+            let polled = {
+                let _entered = types.enter();
+                strand.as_mut().poll(cx)
+            };
+            match polled {
                 Polled::Ready(outcome) => return Poll::Ready(outcome.unwrap_or_else(|_| Err(broken()))),
                 Polled::Pending => return Poll::Pending,
                 Polled::Interrupted => {
@@ -96,8 +103,9 @@ async fn guarded<T>(mut strand: Pin<&mut Strand<impl Future<Output = Result<T>>>
 }
 
 /// Runs a call that is short on the connection's own stack, which costs less than a strand. A panic is as in [`guarded`].
-async fn plainly<T>(mut call: Pin<&mut impl Future<Output = Result<T>>>) -> Result<T> {
+async fn plainly<T>(types: &mut Current, mut call: Pin<&mut impl Future<Output = Result<T>>>) -> Result<T> {
     poll_fn(|cx| {
+        let _entered = types.enter();
         let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx)));
         polled.unwrap_or_else(|_| Poll::Ready(Err(broken())))
     })
@@ -113,60 +121,70 @@ fn broken() -> Error {
 impl pgwire::Session for ClientSession {
     async fn simple_query(&mut self, sql: &str, out: &Out) -> Result<()> {
         let mut replies = Replies::simple(out);
-        let result = guarded(pin!(Strand::new(self.sql.simple_query(sql, &mut replies)))).await;
+        let result = guarded(&mut self.types, pin!(Strand::new(self.sql.simple_query(sql, &mut replies)))).await;
         let failure = replies.failure();
         self.conclude(result, failure)
     }
 
     async fn parse(&mut self, parse: Parse<'_>, out: &Out) -> Result<()> {
         let types: SmallVec<[_; 16]> = parse.types.iter().collect();
-        let result = guarded(pin!(Strand::new(self.sql.parse(parse.name, parse.sql, &types)))).await;
+        let result = guarded(&mut self.types, pin!(Strand::new(self.sql.parse(parse.name, parse.sql, &types)))).await;
         self.sql.send_notices(&mut Replies::simple(out));
         result
     }
 
     async fn bind(&mut self, bind: Bind<'_>, _out: &Out) -> Result<()> {
         if bind.values.bytes() <= SHORT {
-            let bound = catch_unwind(AssertUnwindSafe(|| self.bind_portal(&bind, true)));
+            let _entered = self.types.enter();
+            let bound = catch_unwind(AssertUnwindSafe(|| bind_portal(&mut self.sql, &bind, true)));
             if bound.unwrap_or_else(|_| Err(broken()))? {
                 return Ok(());
             }
         }
-        guarded(pin!(Strand::new(async { self.bind_portal(&bind, false).map(|_| ()) }))).await
+        guarded(&mut self.types, pin!(Strand::new(async { bind_portal(&mut self.sql, &bind, false).map(|_| ()) })))
+            .await
     }
 
     async fn describe_statement(&mut self, name: &str, out: &Out) -> Result<()> {
-        guarded(pin!(Strand::new(async {
-            let (types, columns) = self.sql.describe_statement(name)?;
-            out.parameter_description(types.iter().copied());
-            match columns {
-                Some(columns) => describe(out, &columns, &ResultFormats::TEXT),
-                None => {
-                    out.no_data();
-                    Ok(())
+        guarded(
+            &mut self.types,
+            pin!(Strand::new(async {
+                let (types, columns) = self.sql.describe_statement(name)?;
+                out.parameter_description(types.iter().copied());
+                match columns {
+                    Some(columns) => describe(out, &columns, &ResultFormats::TEXT),
+                    None => {
+                        out.no_data();
+                        Ok(())
+                    }
                 }
-            }
-        })))
+            })),
+        )
         .await
     }
 
     async fn describe_portal(&mut self, name: &str, out: &Out) -> Result<()> {
-        plainly(pin!(async {
-            match self.sql.describe_portal(name)? {
-                Some(columns) => describe(out, &columns, &self.sql.formats_of(name)),
-                None => {
-                    out.no_data();
-                    Ok(())
+        plainly(
+            &mut self.types,
+            pin!(async {
+                match self.sql.describe_portal(name)? {
+                    Some(columns) => describe(out, &columns, &self.sql.formats_of(name)),
+                    None => {
+                        out.no_data();
+                        Ok(())
+                    }
                 }
-            }
-        }))
+            }),
+        )
         .await
     }
 
     async fn execute(&mut self, portal: &str, max_rows: u32, out: &Out) -> Result<()> {
         let formats = self.sql.formats_of(portal);
         let mut replies = Replies::extended(out, &formats);
-        let result = guarded(pin!(Strand::new(self.sql.execute(portal, u64::from(max_rows), &mut replies)))).await;
+        let result =
+            guarded(&mut self.types, pin!(Strand::new(self.sql.execute(portal, u64::from(max_rows), &mut replies))))
+                .await;
         let failure = replies.failure();
         self.conclude(result.map(|_| ()), failure)
     }
@@ -184,9 +202,9 @@ impl pgwire::Session for ClientSession {
     async fn sync(&mut self, out: &Out) -> Result<()> {
         let mut replies = Replies::extended(out, &ResultFormats::TEXT);
         let result = match self.sql.has_put_off() {
-            false => plainly(pin!(self.sql.sync(&mut replies))).await,
+            false => plainly(&mut self.types, pin!(self.sql.sync(&mut replies))).await,
             // Checks of constraints may be many.
-            true => guarded(pin!(Strand::new(self.sql.sync(&mut replies)))).await,
+            true => guarded(&mut self.types, pin!(Strand::new(self.sql.sync(&mut replies)))).await,
         };
         self.conclude(result, Ok(()))
     }
@@ -200,11 +218,12 @@ impl pgwire::Session for ClientSession {
             out.error(error);
             Ok(())
         };
-        let _: Result<()> = guarded(pin!(Strand::new(queued))).await;
+        let _: Result<()> = guarded(&mut self.types, pin!(Strand::new(queued))).await;
     }
 
     async fn elsewhere<T: Send + 'static>(&mut self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-        guarded(pin!(Strand::new(async { Ok(work::unstopped(|| work::elsewhere_unwound(work))) }))).await
+        guarded(&mut self.types, pin!(Strand::new(async { Ok(work::unstopped(|| work::elsewhere_unwound(work))) })))
+            .await
     }
 
     async fn idle(&mut self, out: &Out) -> Result<()> {
@@ -258,9 +277,11 @@ mod tests {
 
     #[test]
     fn a_panic_ends_the_session_only() {
+        let mut types = Current::default();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let broken: Result<()> = runtime.block_on(guarded(pin!(Strand::new(async { panic!("on purpose") }))));
+        let broken: Result<()> =
+            runtime.block_on(guarded(&mut types, pin!(Strand::new(async { panic!("on purpose") }))));
         assert_eq!(broken.unwrap_err().fields().severity, Severity::Fatal);
-        assert_eq!(runtime.block_on(guarded(pin!(Strand::new(async { Ok(5) })))).unwrap(), 5);
+        assert_eq!(runtime.block_on(guarded(&mut types, pin!(Strand::new(async { Ok(5) })))).unwrap(), 5);
     }
 }

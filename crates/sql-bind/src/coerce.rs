@@ -33,7 +33,7 @@ pub(super) fn is_preferred(ty: Oid) -> bool {
 
 /// A true array type; the catalog's vectors are too.
 pub(super) fn is_array(ty: Oid) -> bool {
-    is_vector(ty) || type_info(ty).is_some_and(types::TypeInfo::is_array)
+    is_vector(ty) || type_info(ty).is_some_and(|info| info.is_array())
 }
 
 fn is_vector(ty: Oid) -> bool {
@@ -231,16 +231,13 @@ impl Binder<'_, '_> {
         if let Some(value) = self.catalog_literal(ty.oid, text, at)? {
             return Ok(Expr::Const(value, ty));
         }
-        if let Some(label) = self.renamed_label(ty.oid, text).or_else(|| self.renamed_labels(ty.oid, text)) {
-            return Ok(Expr::Const(label, ty));
-        }
         if ty.oid == oid::JSONPATH {
             functions::check_jsonpath(text).map_err(|e| self.locate(e, at))?;
         }
         let now_micros = self.cx.eval.transaction_timestamp();
         let input = InputContext { settings: self.cx.eval.settings(), now_micros };
         let value = types::parse_text(ty.oid, ty.typmod, text, &input);
-        let value = value.map_err(|e| self.locate(self.unsafe_label(ty.oid, text).unwrap_or(e), at))?;
+        let value = value.map_err(|e| self.locate(self.label_error(ty.oid, text).unwrap_or(e), at))?;
         Ok(Expr::Const(value, ty))
     }
 

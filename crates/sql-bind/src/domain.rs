@@ -5,13 +5,12 @@
 //! domain (`types::user::plain_type`). The binder keeps these types, and takes them off at its end (`erase`).
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{DomainDesc, Expression, IndexDesc, Reference, TableDesc, TypeDesc, TypeKind};
 use sql_functions::{self as functions, CastContext};
 use sql_ir::{CastKind, Column, Expr, Ty};
-use types::{Datum, InputContext, oid, user};
+use types::{Datum, oid, user};
 
 use super::dml::{detached, parse_expression, without_position};
 use super::scope::{ClauseKind, Item, NamedColumn, Scope};
@@ -416,28 +415,8 @@ impl Binder<'_, '_> {
         Ok(Located { expr: made(expr, own, explicit, self.cx)?, at })
     }
 
-    /// The value of a label by the name that this statement knows it by: the transaction may have given it another.
-    pub(super) fn renamed_label(&self, ty: Oid, text: &str) -> Option<Datum> {
-        let TypeKind::Enum(labels) = &self.cx.catalog.user_type(ty).filter(|d| d.oid == ty)?.kind else { return None };
-        let label = labels.iter().find(|label| label.name == text)?;
-        user::label(ty, label.order).map(|_| Datum::Enum(ty, label.order))
-    }
-
-    /// The same for an array of labels.
-    pub(super) fn renamed_labels(&self, ty: Oid, text: &str) -> Option<Datum> {
-        let element = types::element_of(ty).filter(|&element| user::is_enum(element))?;
-        let input = InputContext { settings: self.cx.eval.settings(), now_micros: 0 };
-        let Datum::Array(names) = types::parse_text(oid::TEXT_ARRAY, -1, text, &input).ok()? else { return None };
-        let label = |value: &Datum| match value {
-            Datum::Text(name) => self.renamed_label(element, name),
-            _ => Some(Datum::Null),
-        };
-        let values = names.values.iter().map(label).collect::<Option<_>>()?;
-        Some(Datum::Array(Arc::new(types::Array { element, dims: names.dims.clone(), values })))
-    }
-
-    /// The error of a label that no enum has for this statement.
-    pub(super) fn unsafe_label(&self, ty: Oid, text: &str) -> Option<Error> {
+    /// The error of a label that the enum has not, or not yet, by the name of the type that this statement knows.
+    pub(super) fn label_error(&self, ty: Oid, text: &str) -> Option<Error> {
         let desc = self.cx.catalog.user_type(ty).filter(|d| d.oid == ty)?;
         let TypeKind::Enum(labels) = &desc.kind else { return None };
         let shown = shown_name(self.cx, desc);
@@ -445,6 +424,6 @@ impl Binder<'_, '_> {
             let message = format!("invalid input value for enum {shown}: \"{text}\"");
             return Some(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message));
         }
-        Some(sql_functions::unsafe_label(text, &shown))
+        Some(user::unsafe_label(text, &shown))
     }
 }

@@ -6,7 +6,7 @@ use rupg_sql::nodes::{Node, TypeName};
 use sql_functions::{EvalContext, Identity};
 use sql_ir::Ty;
 use sql_parse::names::{is_temporary, quote_name, schema_name};
-use types::{TypeInfo, array_of, oid, type_info, type_named};
+use types::{TypeInfo, TypeRef, array_of, oid, type_info, type_named};
 
 use super::ColumnType;
 use super::node::{integer_constant, strings};
@@ -59,7 +59,7 @@ pub(super) fn resolve(name: &TypeName, sql: &str, types: Known<'_>) -> Result<Ty
     })?;
     let info = look_up(&names, types);
     let info = info.ok_or_else(|| does_not_exist(&names, name, sql))?;
-    let typmod = modifier(info, &name.typmods).map_err(|e| e.at_byte(sql, name.location))?;
+    let typmod = modifier(&info, &name.typmods).map_err(|e| e.at_byte(sql, name.location))?;
     if name.arrayBounds.is_empty() {
         return Ok(Ty { oid: info.oid, typmod });
     }
@@ -102,7 +102,7 @@ pub(crate) type Known<'a> = Option<(&'a Catalog, &'a Identity)>;
 
 /// A type by its possibly qualified name: without a schema the first of that name on the search path. The names that SQL has beside the
 /// catalog's are the parser's business.
-pub(super) fn look_up(names: &[&str], types: Known<'_>) -> Option<&'static TypeInfo> {
+pub(super) fn look_up(names: &[&str], types: Known<'_>) -> Option<TypeRef> {
     let (schema, name) = match names {
         [name] => (None, *name),
         [schema, name] | [_, schema, name] => (Some(*schema), *name),
@@ -110,7 +110,7 @@ pub(super) fn look_up(names: &[&str], types: Known<'_>) -> Option<&'static TypeI
     };
     let built_in = [oids::SCHEMA_PG_CATALOG];
     let Some((catalog, identity)) = types else {
-        return if matches!(schema, None | Some("pg_catalog")) { type_named(name) } else { None };
+        return if matches!(schema, None | Some("pg_catalog")) { type_named(name).map(TypeRef::BuiltIn) } else { None };
     };
     let path = identity.search_path.iter();
     match schema {
@@ -122,16 +122,12 @@ pub(super) fn look_up(names: &[&str], types: Known<'_>) -> Option<&'static TypeI
 }
 
 /// The first type of a name along some schemas.
-fn first_named<'a>(
-    catalog: &Catalog,
-    mut schemas: impl Iterator<Item = &'a Oid>,
-    name: &str,
-) -> Option<&'static TypeInfo> {
+fn first_named<'a>(catalog: &Catalog, mut schemas: impl Iterator<Item = &'a Oid>, name: &str) -> Option<TypeRef> {
     schemas.find_map(|&schema| {
         if schema == oids::SCHEMA_PG_CATALOG
             && let Some(built_in) = type_named(name)
         {
-            return Some(built_in);
+            return Some(TypeRef::BuiltIn(built_in));
         }
         let named = |name: &str| catalog.type_named(schema, name);
         match named(name) {
@@ -300,7 +296,6 @@ pub fn shown_type(cx: &dyn EvalContext, oid: Oid, typmod: i32) -> String {
     let Some(CatalogObject::Type(desc)) = catalog.get(made).map(|o| &**o) else {
         return types::format_type(oid, typmod);
     };
-    // The process knows a type by its committed name, the transaction by that of the catalog.
     let shown = format!("{}{suffix}", quote_name(&desc.name));
     let is_visible = is_visible(&catalog, &cx.identity().search_path, &desc.name, desc.oid);
     match schema_name(&catalog, desc.schema).filter(|_| !is_visible) {

@@ -25,7 +25,10 @@ pub struct Unclear {
 /// The objects of a catalog whose expressions were kept as text, with references in them, and views that did not list all they read;
 /// and what stays as it is.
 pub fn convert(catalog: &Arc<Catalog>) -> (Vec<CatalogObject>, Vec<Unclear>) {
-    make_types_known(catalog);
+    types::user::reading_by(catalog.types(), || converted(catalog))
+}
+
+fn converted(catalog: &Arc<Catalog>) -> (Vec<CatalogObject>, Vec<Unclear>) {
     let (mut converted, mut unclear) = (Vec::new(), Vec::new());
     for object in catalog.walk() {
         let mut new = (**object).clone();
@@ -62,7 +65,11 @@ fn list_relations(catalog: &Arc<Catalog>, object: &mut CatalogObject) -> bool {
 
 /// The expressions of a catalog that refer to what is not there, or cannot be bound.
 pub fn unclear(catalog: &Arc<Catalog>) -> Vec<Unclear> {
-    let (_, mut found) = convert(catalog);
+    types::user::reading_by(catalog.types(), || all_unclear(catalog))
+}
+
+fn all_unclear(catalog: &Arc<Catalog>) -> Vec<Unclear> {
+    let (_, mut found) = converted(catalog);
     for object in catalog.walk() {
         for (place, expression) in object.expressions() {
             if matches!(expression, Expression::Written(_)) {
@@ -90,15 +97,6 @@ pub fn unclear(catalog: &Arc<Catalog>) -> Vec<Unclear> {
 fn is_there(catalog: &Catalog, oid: Oid) -> bool {
     let of_arrays = || types::element_of(oid).and_then(|element| catalog.user_type(element)).is_some();
     catalog.get(oid).is_some() || of_arrays()
-}
-
-/// Expressions are bound before anybody has asked for a type.
-fn make_types_known(catalog: &Catalog) {
-    for object in catalog.walk() {
-        if let CatalogObject::Type(ty) = &**object {
-            types::user::define(ty.known());
-        }
-    }
 }
 
 fn table_of<'c>(catalog: &'c Catalog, object: &CatalogObject) -> Option<&'c TableDesc> {

@@ -35,8 +35,8 @@ fn named(catalog: &Catalog, ty: &TypeDesc, cx: &dyn EvalContext) -> Vec<(&'stati
 fn under(catalog: &Catalog, domain: &DomainDesc, cx: &dyn EvalContext) -> Vec<(&'static str, Datum)> {
     let made = made_type(catalog, domain.base);
     let schema = made.map_or("pg_catalog".to_string(), |ty| name_of(catalog, ty.schema));
-    let name = type_info(domain.base).map_or("", |info| info.name);
-    vec![("udt_catalog", text(cx.identity().database)), ("udt_schema", text(schema)), ("udt_name", text(name))]
+    let name = type_info(domain.base).map_or(Datum::Null, |info| text(&info.name));
+    vec![("udt_catalog", text(cx.identity().database)), ("udt_schema", text(schema)), ("udt_name", name)]
 }
 
 /// The default of a domain, or that of the domain under it.
@@ -98,7 +98,7 @@ pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows 
                 ("data_type", text(made.map_or_else(|| format_type(element.oid, -1), |_| "USER-DEFINED".to_string()))),
                 ("udt_catalog", text(&database)),
                 ("udt_schema", text(made.map_or("pg_catalog".to_string(), |t| name_of(&catalog, t.schema)))),
-                ("udt_name", text(element.name)),
+                ("udt_name", text(&element.name)),
                 ("dtd_identifier", text("a1")),
             ],
         ))

@@ -54,7 +54,7 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 
 /// The type that a statement made, which this is, or is an array of.
 pub(super) fn made_type(catalog: &Catalog, ty: base::Oid) -> Option<&TypeDesc> {
-    let made = catalog.user_type(types::user::definition(ty).map_or(ty, |definition| definition.oid));
+    let made = catalog.user_type(types::user::made_type(ty).unwrap_or(ty));
     made.or_else(|| catalog.user_type(types::element_of(ty)?))
 }
 
@@ -163,7 +163,7 @@ pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
                 ("domain_catalog", domain.map_or(Datum::Null, |_| text(&database))),
                 ("domain_schema", domain.map_or(Datum::Null, |d| text(name_of(&catalog, d.schema)))),
                 ("domain_name", domain.map_or(Datum::Null, |d| text(&d.name))),
-                ("udt_name", text(info.map_or("", |i| i.name))),
+                ("udt_name", info.map_or(Datum::Null, |i| text(&i.name))),
                 ("dtd_identifier", text(column.number.to_string())),
                 ("is_self_referencing", text("NO")),
                 ("is_identity", text(if column.identity.is_some() { "YES" } else { "NO" })),
@@ -214,7 +214,7 @@ pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
                 ("data_type", text(sql_name(ty))),
                 ("udt_catalog", text(&database)),
                 ("udt_schema", text("pg_catalog")),
-                ("udt_name", text(type_info(ty).map_or("", |i| i.name))),
+                ("udt_name", type_info(ty).map_or(Datum::Null, |i| text(&i.name))),
                 ("dtd_identifier", text(number.to_string())),
                 ("is_self_referencing", text("NO")),
                 ("is_identity", text("NO")),

@@ -22,7 +22,7 @@ pub(super) fn types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 rel,
                 vec![
                     ("oid", oid(t.oid)),
-                    ("typname", text(t.name)),
+                    ("typname", text(&t.name)),
                     ("typnamespace", oid(oids::SCHEMA_PG_CATALOG)),
                     ("typowner", oid(oids::ROLE_POSTGRES)),
                     ("typlen", Datum::Int2(t.len)),

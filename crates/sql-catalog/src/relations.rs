@@ -309,6 +309,7 @@ fn system_attributes(rel: &SystemRelation, relation: Oid, catalog: &Catalog, row
 
 fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
     let info = type_info(a.type_oid);
+    let info = info.as_deref();
     row(
         rel,
         vec![

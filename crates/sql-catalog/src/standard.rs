@@ -99,7 +99,7 @@ pub(super) fn column_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Ro
         Some(vec![
             ("udt_catalog", text(&database)),
             ("udt_schema", text(schema)),
-            ("udt_name", text(type_info(ty)?.name)),
+            ("udt_name", text(&type_info(ty)?.name)),
             ("column_name", text(&column.name)),
         ])
     })
@@ -146,7 +146,7 @@ pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows 
             ("data_type", text(made.map_or_else(|| format_type(element.oid, -1), |_| "USER-DEFINED".to_string()))),
             ("udt_catalog", text(&database)),
             ("udt_schema", text(made.map_or_else(|| "pg_catalog".to_string(), |t| name_of(&catalog, t.schema)))),
-            ("udt_name", text(element.name)),
+            ("udt_name", text(&element.name)),
             ("dtd_identifier", text(format!("a{}", column.number))),
         ])
     })?;

@@ -200,7 +200,7 @@ pub(super) fn storage_options(options: &[Option<Node>]) -> Vec<(String, String)>
 pub(super) fn layout_of(table: &TableDesc, id: LayoutId) -> LayoutDesc {
     let fields = table
         .live_columns()
-        .map(|c| LayoutField { column: c.number, type_oid: c.type_oid, typmod: c.typmod })
+        .map(|c| LayoutField { column: c.number, type_oid: types::stored_as(c.type_oid), typmod: c.typmod })
         .collect();
     LayoutDesc { id, fields }
 }

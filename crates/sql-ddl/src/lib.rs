@@ -152,7 +152,7 @@ impl Cx<'_> {
 
     /// The catalog with this transaction's changes.
     pub fn catalog(&mut self) -> Arc<Catalog> {
-        self.txn().catalog()
+        self.session.catalog()
     }
 
     /// What a type name of a definition means.
@@ -258,10 +258,15 @@ impl Cx<'_> {
         self.session.forget_rights();
         loop {
             match self.txn().put_object(object.clone())? {
-                Step::Ready(()) => return Ok(()),
+                Step::Ready(()) => break,
                 Step::Wait(wait) => self.session.wait_in_transaction(wait).await?,
             }
         }
+        if matches!(object, CatalogObject::Type(_)) {
+            // Its values are read by what it is from now on.
+            let _catalog = self.catalog();
+        }
+        Ok(())
     }
 
     /// Keeps a schema from being dropped while something is made in it.

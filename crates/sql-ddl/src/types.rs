@@ -4,8 +4,8 @@
 
 use base::{Error, Oid, Result, SqlState, work};
 use engine_api::{
-    Catalog, CatalogObject, ColumnDesc, DomainCheck, DomainDesc, EnumLabel, Expression, Privileges, TableDesc,
-    TableKind, TableLockMode, TypeDesc, TypeKind, oids,
+    Catalog, CatalogObject, ColumnDesc, DomainCheck, DomainDesc, EnumLabel, Expression, MadeOnce, Privileges,
+    TableDesc, TableKind, TableLockMode, TypeDesc, TypeKind, oids,
 };
 use rupg_sql::nodes::{
     AlterDomainStmt, AlterDomainType, AlterEnumStmt, ConstrType, Constraint, CreateDomainStmt, CreateEnumStmt, Node,
@@ -120,7 +120,16 @@ pub(super) async fn create_enum(cx: &mut Cx<'_>, stmt: &CreateEnumStmt) -> Resul
     }
     let owner = cx.owner();
     let kind = TypeKind::Enum(labels);
-    let desc = TypeDesc { oid, array, schema, name: relname.to_string(), owner, kind, comment: None };
+    let desc = TypeDesc {
+        oid,
+        array,
+        schema,
+        name: relname.to_string(),
+        owner,
+        kind,
+        comment: None,
+        made: MadeOnce::default(),
+    };
     cx.put(CatalogObject::Type(desc)).await?;
     Ok("CREATE TYPE")
 }
@@ -262,7 +271,7 @@ fn new_label(
     let place = types::place::between(before, labels.get(at).map(EnumLabel::place))
         .ok_or_else(|| Error::unsupported("there is no place left between the labels of the enum"))?;
     let names = labels.iter().filter(|l| !l.path.is_empty()).count();
-    Ok(EnumLabel::new(allocate(), name.to_string(), place, shown, names))
+    Ok(EnumLabel { added: true, ..EnumLabel::new(allocate(), name.to_string(), place, shown, names) })
 }
 
 /// The text behind a constraint's keyword.
@@ -353,7 +362,8 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
     // As in PostgreSQL the type of arrays comes first.
     let (array, oid, owner) = (cx.allocate(), cx.allocate(), cx.owner());
     let kind = TypeKind::Domain(domain.clone());
-    let mut desc = TypeDesc { oid, array, schema, name: relname, owner, kind, comment: None };
+    let mut desc =
+        TypeDesc { oid, array, schema, name: relname, owner, kind, comment: None, made: MadeOnce::default() };
     for (at, constraint) in checks {
         // As in PostgreSQL a condition may speak of the domain unless it is the first that is said of it.
         if at > 0 {

@@ -39,7 +39,7 @@ pub use size::{call, weight};
 mod spread;
 mod text;
 mod user;
-pub use user::{ELEMENTS_OID, keep, unsafe_label};
+pub use user::{ELEMENTS_OID, keep};
 mod windows;
 mod words;
 
@@ -93,7 +93,7 @@ pub fn has_names_of_catalog(ty: Oid) -> bool {
 
 /// The input function of such a type.
 pub fn input_of_names(ty: Oid) -> Option<&'static Function> {
-    let name = types::type_info(ty)?.name;
+    let name = &types::type_info(ty)?.name;
     function(&format!("{name} input"), &[types::oid::TEXT])
 }
 

@@ -3,9 +3,8 @@
 use std::cell::RefCell;
 
 use base::{Error, Oid, Result, SqlState, work};
-use engine_api::{EnumLabel, TypeKind};
 use types::oid::*;
-use types::user::{UserKind, definition};
+use types::user::check_safe;
 use types::{Array, Datum};
 
 use super::entry::{argument_types, immutable, mismatch, stable, volatile};
@@ -27,8 +26,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(3513, "enum_ge", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_ge())),
     immutable(3524, "enum_smaller", &[ANYENUM, ANYENUM], ANYENUM, |_, a| Ok(pick(a, true))),
     immutable(3525, "enum_larger", &[ANYENUM, ANYENUM], ANYENUM, |_, a| Ok(pick(a, false))),
-    stable(3528, "enum_first", &[ANYENUM], ANYENUM, |cx, a| end(cx, a, true)).lax().told_types(),
-    stable(3529, "enum_last", &[ANYENUM], ANYENUM, |cx, a| end(cx, a, false)).lax().told_types(),
+    stable(3528, "enum_first", &[ANYENUM], ANYENUM, |_, a| end(a, true)).lax().told_types(),
+    stable(3529, "enum_last", &[ANYENUM], ANYENUM, |_, a| end(a, false)).lax().told_types(),
     stable(3530, "enum_range", &[ANYENUM, ANYENUM], ANYARRAY, range).lax().told_types(),
     stable(3531, "enum_range", &[ANYENUM], ANYARRAY, range).lax().told_types(),
 ];
@@ -118,60 +117,29 @@ fn labels(args: &[Datum]) -> Result<(Oid, Vec<f32>, &[Datum])> {
         Some(Datum::Oid(ty)) => Oid(*ty),
         _ => return Err(mismatch("enum function")),
     };
-    let definition = definition(ty).ok_or_else(|| mismatch("enum function"))?;
-    match &definition.kind {
-        UserKind::Enum(labels) => Ok((ty, labels.iter().map(|l| l.mark).collect(), args)),
-        UserKind::Domain { .. } => Err(mismatch("enum function")),
-    }
+    let marks = types::user::marks(ty).ok_or_else(|| mismatch("enum function"))?;
+    Ok((ty, marks, args))
 }
 
-fn end(cx: &dyn EvalContext, args: &[Datum], first: bool) -> Result<Datum> {
-    let (ty, orders, _) = labels(args)?;
-    if let Some(all) = defined(cx, ty) {
-        safe(ty, &orders, if first { all.first() } else { all.last() })?;
-    }
-    let found = if first { orders.first() } else { orders.last() };
-    found.map(|&order| Datum::Enum(ty, order)).ok_or_else(|| {
+fn end(args: &[Datum], first: bool) -> Result<Datum> {
+    let (ty, marks, _) = labels(args)?;
+    let found = if first { marks.first() } else { marks.last() };
+    let Some(&mark) = found else {
         let message = format!("enum {} contains no values", types::format_type(ty, -1));
-        Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
-    })
+        return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+    };
+    check_safe(ty, mark).map(|()| Datum::Enum(ty, mark))
 }
 
-/// The labels of an enum as its own transaction has them; nothing for what is no enum.
-fn defined(cx: &dyn EvalContext, ty: Oid) -> Option<Vec<EnumLabel>> {
-    match &cx.catalog().user_type(ty)?.kind {
-        TypeKind::Enum(labels) => Some(labels.clone()),
-        _ => None,
-    }
-}
-
-/// Refuses labels that the transaction has added: no value holds them before it is committed.
-fn safe<'l>(ty: Oid, known: &[f32], labels: impl IntoIterator<Item = &'l EnumLabel>) -> Result<()> {
-    let mut new = labels.into_iter().filter(|label| !known.contains(&label.order));
-    new.next().map_or(Ok(()), |label| Err(unsafe_label(&label.name, &types::format_type(ty, -1))))
-}
-
-/// 55P04: a label of an enum that is not committed.
-pub fn unsafe_label(label: &str, shown: &str) -> Error {
-    let message = format!("unsafe use of new value \"{label}\" of enum type {shown}");
-    Error::new(SqlState::UNSAFE_NEW_ENUM_VALUE_USAGE, message)
-        .hint("New enum values must be committed before they can be used.")
-}
-
-fn range(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn range(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (ty, marks, args) = labels(args)?;
     let bound = |at: usize| match (args.len(), args.get(at)) {
         (2, Some(Datum::Enum(_, mark))) => marks.iter().position(|m| m == mark),
         _ => None,
     };
-    let (first, last) = (bound(0), bound(1));
-    if let Some(all) = defined(cx, ty) {
-        let place = |mark: Option<usize>| all.iter().position(|label| Some(label.order) == mark.map(|at| marks[at]));
-        let (from, to) = (place(first).unwrap_or(0), place(last).map_or(all.len(), |at| at + 1));
-        safe(ty, &marks, all.get(from..to).unwrap_or_default())?;
-    }
-    let (low, high) = (first.unwrap_or(0), last.map_or(marks.len(), |at| at + 1));
+    let (low, high) = (bound(0).unwrap_or(0), bound(1).map_or(marks.len(), |at| at + 1));
     let inside = marks.get(low..high).unwrap_or_default();
+    inside.iter().try_for_each(|&mark| check_safe(ty, mark))?;
     let values: Vec<Datum> = inside.iter().map(|&mark| Datum::Enum(ty, mark)).collect();
     let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
     Ok(Datum::Array(Array { element: ty, dims, values }.into()))

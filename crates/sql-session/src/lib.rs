@@ -62,6 +62,7 @@ use sql_functions::statistics::{Replaced, Statistics};
 use sql_parse::privileges::{self, Who};
 use types::OutputSettings;
 use types::encoding::Conversion;
+use types::user::{Committed, Current, Types};
 
 pub use analyze::Refresher;
 pub use cancel::CancelToken;
@@ -196,6 +197,11 @@ impl Shared {
         self.host.reload();
     }
 
+    /// The types that a session begins with. Who polls a session keeps them, and makes them the thread's meanwhile.
+    pub fn types(&self) -> Current {
+        Current::of(Arc::new(CommittedTypes(Arc::clone(&self.engine))))
+    }
+
     /// What is known of the values in tables.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
@@ -274,6 +280,17 @@ pub struct Session {
     mailbox: Option<Arc<notify::Mailbox>>,
     /// The newest commit of this session; replies wait for it (a client may act on what it was told).
     gate: Lsn,
+    /// The version of the catalog whose types values are read by; 0 if it is the transaction's own, or none.
+    types_version: Cell<u64>,
+}
+
+/// The types of the newest committed catalog.
+struct CommittedTypes(Arc<dyn Engine>);
+
+impl Committed for CommittedTypes {
+    fn types(&self) -> Arc<Types> {
+        Arc::clone(self.0.catalog().types())
+    }
 }
 
 /// Whether the current role may look into a schema; those it may not are left out of its search path.
@@ -454,6 +471,7 @@ impl Session {
             analyzed: Vec::new(),
             mailbox: None,
             gate: Lsn(0),
+            types_version: Cell::new(0),
         };
         session.environment.begin_identity(&catalog, &initial, startup)?;
         Ok(session)
@@ -501,12 +519,15 @@ impl Session {
         Arc::clone(self.environment.settings.borrow().output())
     }
 
-    /// The catalog that statements of this session bind to now.
+    /// The catalog that statements of this session bind to now. From now on values are read by its types.
     fn catalog(&self) -> Arc<Catalog> {
-        match &self.txn {
+        let catalog = match &self.txn {
             Some(txn) => txn.catalog(),
             None => self.shared.engine.catalog(),
-        }
+        };
+        self.types_version.set(if self.has_own_ddl() { 0 } else { catalog.version });
+        types::user::bind_by(catalog.types());
+        catalog
     }
 
     /// Resolves `search_path` to the schemas that exist.

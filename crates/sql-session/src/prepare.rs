@@ -459,7 +459,11 @@ impl Session {
         {
             return false;
         }
-        if statement.is_valid_for(self.shared.engine.catalog_version()) {
+        let version = self.shared.engine.catalog_version();
+        if statement.is_valid_for(version) {
+            if self.types_version.get() != version {
+                let _catalog = self.catalog();
+            }
             return true;
         }
         // A new schema may be on the search path now.

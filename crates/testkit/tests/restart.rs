@@ -6,7 +6,7 @@ use testkit::script::{Protocol, Script, run};
 use testkit::{Connection, Nyala, Reply, Target};
 
 /// Scripts that leave much behind.
-const SCRIPTS: [(&str, &str); 9] = [
+const SCRIPTS: [(&str, &str); 10] = [
     ("ddl", include_str!("../../../tests/slt/ddl.slt")),
     ("constraints", include_str!("../../../tests/slt/constraints.slt")),
     ("schemas_sequences_indexes", include_str!("../../../tests/slt/schemas_sequences_indexes.slt")),
@@ -16,6 +16,7 @@ const SCRIPTS: [(&str, &str); 9] = [
     ("views", include_str!("../../../tests/slt/views.slt")),
     ("made_types", include_str!("../../../tests/slt/made_types.slt")),
     ("domain_arrays", include_str!("../../../tests/slt/domain_arrays.slt")),
+    ("dropped_types", include_str!("../../../tests/slt/dropped_types.slt")),
 ];
 
 /// What the catalog says, in an order of its own. OIDs and a sequence's position may change over a crash.

@@ -1,10 +1,10 @@
-//! Random definitions and changes, kill -9, restart: what was acknowledged is the same as before, and enforced as before.
+//! Random definitions and changes, now and then a checkpoint, kill -9, restart: what was acknowledged is the same as before, and enforced as before.
 //!
 //! The server is compared with itself. Statements may fail; what matters is that nothing differs after the restart.
 
 use testkit::{Connection, Nyala, Random, Reply, Target};
 
-const ROUNDS: u32 = 6;
+const ROUNDS: u32 = 12;
 const STATEMENTS: u64 = 120;
 const TABLES: u64 = 4;
 
@@ -27,8 +27,9 @@ fn statement(random: &mut Random) -> String {
     let t = random.below(TABLES);
     let n = random.below(40);
     let m = random.below(6);
+    let k = random.below(2);
     let deferral = ["", "DEFERRABLE", "DEFERRABLE INITIALLY DEFERRED"][random.below(3) as usize];
-    match random.below(40) {
+    match random.below(48) {
         0 => format!(
             "CREATE TABLE t{t} (id int PRIMARY KEY {deferral}, a int, b text DEFAULT 'b{m}', e mood DEFAULT 'calm', p positive)"
         ),
@@ -75,6 +76,33 @@ fn statement(random: &mut Random) -> String {
         ),
         32 => format!("BEGIN; DROP TABLE t{t} CASCADE; INSERT INTO parent VALUES ({}); ROLLBACK", 2000 + n),
         33 => format!("COMMENT ON TABLE t{t} IS 'comment {n}'"),
+        34 => format!("CREATE TYPE made{k} AS ENUM ('one', 'two')"),
+        35 => {
+            let base = ["int", "text", "bigint[]", "mood", "made0"][random.below(5) as usize];
+            format!("CREATE DOMAIN made{k} AS {base}")
+        }
+        36..=39 => {
+            let array = ["", "[]"][random.below(2) as usize];
+            format!("ALTER TABLE t{t} ADD COLUMN y{k} made{k}{array}")
+        }
+        40 => format!("UPDATE t{t} SET y{k} = NULLIF('two', b) WHERE id % 5 = {m}"),
+        41 => format!("UPDATE t{t} SET y{k} = '7' WHERE id % 5 = {m}"),
+        42 => format!("UPDATE t{t} SET y{k} = '{{one,two}}' WHERE id % 3 = {m}"),
+        43 => format!("UPDATE t{t} SET y{k} = '{{1,2,3}}' WHERE id % 3 = {m}"),
+        44 => format!("ALTER TABLE t{t} DROP COLUMN IF EXISTS y{k}"),
+        45 => format!("DROP TYPE IF EXISTS made{k} CASCADE"),
+        // A type that only rows remember.
+        46 => {
+            let (what, value) =
+                [("TYPE once AS ENUM ('x')", "x"), ("DOMAIN once AS int", "5"), ("DOMAIN once AS text", "long text")]
+                    [random.below(3) as usize];
+            format!(
+                "CREATE {what}; ALTER TABLE t{t} ADD COLUMN z once; \
+                 INSERT INTO t{t} (id, a, z) SELECT i, {m}, '{value}' FROM generate_series({0}, {0} + 9) i ON CONFLICT DO NOTHING; \
+                 DROP TYPE once CASCADE",
+                3000 + 10 * n
+            )
+        }
         _ => format!(
             "INSERT INTO t{t} (id, a, p) SELECT i, i % 40, i FROM generate_series({0}, {0} + 20) i ON CONFLICT DO NOTHING",
             1 + random.below(2000)
@@ -132,6 +160,9 @@ fn random_definitions_survive_a_kill() {
             }
         }
         let before = contents(&mut connection);
+        if round % 2 == 0 {
+            assert_eq!(connection.query("CHECKPOINT").error(), None);
+        }
         server.kill();
         server = Nyala::start(&data, port);
         let after = contents(&mut server.connect());

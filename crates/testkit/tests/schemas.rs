@@ -55,13 +55,14 @@ impl Subject {
         self.server.as_ref().map_or_else(|| Oracle::shared().port(), |(server, _)| server.port())
     }
 
-    /// Ends the server, with or without a warning, and starts it again.
+    /// Ends the server, with a warning, or without one but behind a checkpoint, and starts it again.
     fn restart(&mut self, gently: bool) {
         let Some((server, directory)) = self.server.take() else { return };
         let port = server.port();
         if gently {
             server.terminate();
         } else {
+            assert_eq!(server.connect().query("CHECKPOINT").error(), None);
             server.kill();
         }
         self.server = Some((Nyala::start(&directory.path().join("data"), port), directory));

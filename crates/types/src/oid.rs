@@ -1,6 +1,10 @@
 //! The built-in types: their OIDs and what the catalog says of them (PostgreSQL's `pg_type.dat`), and the names that
 //! SQL has for them.
 
+use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::Arc;
+
 use base::Oid;
 
 /// What the catalog says of a type.
@@ -9,9 +13,9 @@ pub struct TypeInfo {
     /// Identity.
     pub oid: Oid,
     /// Catalog name (`int4`).
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Name in SQL (`integer`).
-    pub sql_name: &'static str,
+    pub sql_name: Cow<'static, str>,
     /// Bytes of a value; -1 varies, -2 is a C string.
     pub len: i16,
     /// Passed by value in PostgreSQL.
@@ -34,6 +38,27 @@ pub struct TypeInfo {
     pub receive: &'static str,
     /// Name of its binary output function, or `-`.
     pub send: &'static str,
+}
+
+/// A built-in type, or one that a statement made.
+#[derive(Clone, Debug)]
+pub enum TypeRef {
+    /// Built in.
+    BuiltIn(&'static TypeInfo),
+    /// See [`crate::user`].
+    Made(Arc<TypeInfo>),
+}
+
+impl Deref for TypeRef {
+    type Target = TypeInfo;
+
+    #[inline]
+    fn deref(&self) -> &TypeInfo {
+        match self {
+            TypeRef::BuiltIn(info) => info,
+            TypeRef::Made(info) => info,
+        }
+    }
 }
 
 impl TypeInfo {
@@ -59,7 +84,7 @@ macro_rules! types {
         /// In the order of their OIDs.
         static TYPES: &[TypeInfo] = &[$(
             TypeInfo {
-                oid: $name, name: $pg, sql_name: $sql, len: $len, by_val: $by_val, category: $category,
+                oid: $name, name: Cow::Borrowed($pg), sql_name: Cow::Borrowed($sql), len: $len, by_val: $by_val, category: $category,
                 preferred: $preferred, align: $align, element: Oid($element), array: Oid($array),
                 input: concat!($io, "in"), output: concat!($io, "out"),
                 receive: binary_function!($binary, concat!($io, "recv")),
@@ -192,9 +217,9 @@ types! {
 }
 
 /// A type by OID.
-pub fn type_info(oid: Oid) -> Option<&'static TypeInfo> {
+pub fn type_info(oid: Oid) -> Option<TypeRef> {
     match TYPES.binary_search_by_key(&oid.0, |t| t.oid.0) {
-        Ok(i) => Some(&TYPES[i]),
+        Ok(i) => Some(TypeRef::BuiltIn(&TYPES[i])),
         Err(_) => crate::user::info(oid),
     }
 }
@@ -212,7 +237,8 @@ pub fn type_named(name: &str) -> Option<&'static TypeInfo> {
 /// A type by catalog name, or by one of the names that SQL has for it (in lower case).
 pub fn type_by_name(name: &str) -> Option<&'static TypeInfo> {
     if let Some(element) = name.strip_suffix("[]") {
-        return type_by_name(element.trim_end()).and_then(|t| type_info(t.array));
+        let array = type_by_name(element.trim_end())?.array;
+        return TYPES.iter().find(|t| t.oid == array);
     }
     let name = match name {
         "int" | "integer" => "int4",

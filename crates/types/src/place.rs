@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 
 use base::Oid;
 
-use crate::user::{self, UserKind};
+use crate::user;
 
 /// The least mark that only names a label; no place is as large.
 const FIRST_NAME: u32 = 0x7000_0000;
@@ -27,14 +27,8 @@ pub fn name(n: usize) -> f32 {
 }
 
 fn path(ty: Oid, mark: f32) -> Vec<f32> {
-    let definition = user::definition(ty);
-    let labels = definition.as_deref().map(|d| &d.kind);
-    match labels {
-        Some(UserKind::Enum(labels)) if is_name(mark) => {
-            labels.iter().find(|l| l.mark == mark).map_or(vec![mark], |l| l.path.clone())
-        }
-        _ => vec![mark],
-    }
+    let of_label = || user::of_label(ty, mark, |label| label.path.clone());
+    if is_name(mark) { of_label().unwrap_or_else(|| vec![mark]) } else { vec![mark] }
 }
 
 fn compare_paths(a: &[f32], b: &[f32]) -> Ordering {

@@ -87,6 +87,8 @@ impl FieldEncoding {
             oid::NUMERIC => FieldEncoding::Numeric,
             oid::RECORD => FieldEncoding::Record,
             oid::TID | oid::XID8 => FieldEncoding::Counted,
+            oid::ANYENUM => FieldEncoding::Enum,
+            oid::ANYARRAY => FieldEncoding::Array,
             ty if oid::element_of(ty).is_some() => FieldEncoding::Array,
             ty if ty.0 >= user::FIRST_OID => FieldEncoding::of_user_type(ty),
             _ => FieldEncoding::Text,
@@ -128,6 +130,15 @@ impl FieldEncoding {
             | FieldEncoding::Counted
             | FieldEncoding::Record => return None,
         })
+    }
+}
+
+/// A built-in type whose values are stored in the same form. A type that a statement made may be gone while tuples have values of it.
+pub fn stored_as(ty: Oid) -> Oid {
+    match user::base_type(ty, -1).0 {
+        ty if ty.0 < user::FIRST_OID => ty,
+        ty if oid::element_of(ty).is_some() => oid::ANYARRAY,
+        _ => oid::ANYENUM,
     }
 }
 

@@ -28,6 +28,7 @@ use parking_lot::Mutex;
 use redo::RecordKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
+use types::user::Current;
 
 use crate::catalog::Definitions;
 use crate::reads::{ReadSet, Written};
@@ -387,6 +388,11 @@ impl Restoring {
     pub fn finish(self, shard: &Shard, filler: &Filler<'_>) -> Result<(), String> {
         let Restoring { id, state, rows, mut core, inserted, definitions, new } = self;
         let inner = &shard.0;
+        let mut reading = match &definitions {
+            Some(definitions) => Current::by(definitions.types()),
+            None => Current::by(inner.catalog.get().types()),
+        };
+        let _entered = reading.enter();
         let definitions = match definitions {
             Some(definitions) => definitions.put_in_force(inner, &new, filler)?,
             None => Definitions::default(),

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use base::{Lsn, Timestamp, TxnId};
-use engine_api::{CatalogObject, Durability};
+use engine_api::Durability;
 use redo::{RecordKind, Reservation};
 
 use crate::catalog;
@@ -34,11 +34,6 @@ pub(crate) fn stamp_as(
         if !changes.is_empty() {
             inner.catalog_ts.store(ts.0, Ordering::Release);
             inner.catalog.change(|catalog| catalog::apply(catalog, changes));
-            for (_, object) in changes {
-                if let Some(CatalogObject::Type(ty)) = object.as_deref() {
-                    types::user::define(ty.known());
-                }
-            }
         }
         inner.store.publish(core, ts);
         *inner.newest_commit.lock() = (ts, end);

@@ -19,6 +19,7 @@ use mvcc::index::{BTreeIndex, Boundary, IndexPart, Unfit};
 use mvcc::pin;
 use parking_lot::Mutex;
 use redo::DriverError;
+use types::user::Types;
 
 use crate::start::load::{Parts, run};
 use crate::start::progress::Progress;
@@ -111,14 +112,20 @@ impl Parts for Vec<Entries> {
     }
 }
 
-/// Fills indexes, all empty.
-pub(crate) fn all(world: &World, threads: usize, mut indexes: Vec<Entries>) -> Result<(), DriverError> {
+/// Fills indexes, all empty, of a catalog with these types.
+pub(crate) fn all(
+    world: &World,
+    threads: usize,
+    types: &Arc<Types>,
+    mut indexes: Vec<Entries>,
+) -> Result<(), DriverError> {
     let small = indexes.extract_if(.., |entries| entries.is_small()).collect::<Vec<_>>();
     if !small.is_empty() {
-        run(world, threads.min(small.len()), "load-indexes", small)?;
+        run(world, threads.min(small.len()), "load-indexes", types, small)?;
     }
     // One after the other, so that the keys of one only are held beside it.
-    indexes.iter().try_for_each(|entries| fill(entries, &|parts| run(world, threads, "load-index", parts)))
+    let together = |parts| run(world, threads, "load-index", types, parts);
+    indexes.iter().try_for_each(|entries| fill(entries, &together))
 }
 
 /// Does the parts of some work, with some number of threads.

@@ -15,6 +15,7 @@ use env::{DiskFile, World};
 use mvcc::{Store, pin};
 use parking_lot::Mutex;
 use redo::DriverError;
+use types::user::{Types, reading_by};
 
 use crate::checkpoint::table_of;
 use crate::index_build::fill::{self, Entries};
@@ -44,8 +45,14 @@ impl<P: Parts + ?Sized> Parts for Arc<P> {
     }
 }
 
-/// Does all parts with so many threads; the first error ends it.
-pub(crate) fn run<P: Parts>(world: &World, threads: usize, name: &str, parts: P) -> Result<(), DriverError> {
+/// Does all parts with so many threads, which read values by these types; the first error ends it.
+pub(crate) fn run<P: Parts>(
+    world: &World,
+    threads: usize,
+    name: &str,
+    types: &Arc<Types>,
+    parts: P,
+) -> Result<(), DriverError> {
     let shared = Arc::new((parts, AtomicUsize::new(0), Mutex::new(None)));
     let work = |shared: Arc<(P, AtomicUsize, Mutex<Option<DriverError>>)>| {
         let (parts, next, error) = &*shared;
@@ -64,10 +71,11 @@ pub(crate) fn run<P: Parts>(world: &World, threads: usize, name: &str, parts: P)
     let others: Vec<_> = (1..threads)
         .map(|_| {
             let shared = Arc::clone(&shared);
-            world.spawn.spawn(name, Box::new(move || work(shared)))
+            let types = Arc::clone(types);
+            world.spawn.spawn(name, Box::new(move || reading_by(&types, || work(shared))))
         })
         .collect();
-    work(Arc::clone(&shared));
+    reading_by(types, || work(Arc::clone(&shared)));
     others.into_iter().for_each(|thread| thread.join());
     let error = shared.2.lock().take();
     error.map_or(Ok(()), Err)
@@ -187,5 +195,5 @@ pub(crate) fn indexes(
     progress.expect_entries(entries.iter().map(|entries| entries.store.rows.end().0).sum());
     // The largest first, so that no thread is left alone with one at the end.
     entries.sort_by_key(|entries| std::cmp::Reverse(entries.store.rows.row_count()));
-    fill::all(world, threads, entries)
+    fill::all(world, threads, catalog.types(), entries)
 }

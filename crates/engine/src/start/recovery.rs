@@ -17,6 +17,7 @@ use mvcc::{Newest, Store, StoreOptions, pin};
 use parking_lot::{Mutex, RwLock};
 use redo::{DriverError, FileLog, FileOptions, Log, Record, RecordKind, Replayed};
 use rustc_hash::FxHashMap;
+use types::user::Current;
 
 use crate::catalog;
 use crate::checkpoint::{ImageState, Images, META_OBJECTS, META_PREPARED, META_STATE, table_of};
@@ -27,6 +28,7 @@ use crate::sequence::Sequences;
 use crate::shard::{CurrentCatalog, Inner, Shard, ShardOptions};
 use crate::start::load::{ImageRows, image_error};
 use crate::start::replay::{self, Appliers, KeptOperation};
+use crate::storage::shape::settle_layouts;
 use crate::storage::unique::Stripes;
 use crate::storage::{TableStore, storage_id};
 use crate::txn::LongRecords;
@@ -89,12 +91,15 @@ impl Replay {
         self.catalog = Catalog::default();
         self.catalog.version = 1;
         let objects = image.meta(META_OBJECTS).map_err(image_error)?;
-        let mut rest = &objects[..];
+        let (mut rest, mut defined) = (&objects[..], Vec::<CatalogObject>::new());
         while let Some((len, tail)) = rest.split_first_chunk() {
             let (json, tail) = tail.split_at_checked(u32::from_le_bytes(*len) as usize).ok_or(malformed("objects"))?;
-            self.put(serde_json::from_slice(json).map_err(|_| malformed("objects"))?);
+            defined.push(serde_json::from_slice(json).map_err(|_| malformed("objects"))?);
             rest = tail;
         }
+        // A column may be of a type that is younger than its table.
+        defined.sort_by_key(|object| !matches!(object, CatalogObject::Type(_)));
+        defined.into_iter().for_each(|object| self.put(object));
         crate::catalog::templates(&self.catalog).into_iter().for_each(|object| self.put(object));
         let state = image.meta(META_STATE).map_err(image_error)?;
         let state: ImageState = serde_json::from_slice(&state).map_err(|_| malformed("state"))?;
@@ -296,12 +301,16 @@ impl Replay {
         }
     }
 
-    fn put(&mut self, object: CatalogObject) {
+    fn put(&mut self, mut object: CatalogObject) {
+        let mut reading = Current::by(self.catalog.types());
+        let _entered = reading.enter();
+        if let CatalogObject::Table(table) = &mut object {
+            settle_layouts(table, self.catalog.table(table.oid));
+        }
         self.count_oid(object.oid());
         object.oids_of_parts().into_iter().for_each(|oid| self.count_oid(oid));
         if let CatalogObject::Type(ty) = &object {
             ty.oids().for_each(|oid| self.count_oid(oid));
-            types::user::define(ty.known());
         }
         if let CatalogObject::Table(table) = &object
             && table.is_stored()
@@ -420,6 +429,8 @@ pub(crate) fn open(
         alone.into_iter().for_each(TableStore::settle);
     }
     times.log_ms = clock.lap();
+    let mut reading = Current::by(catalog.types());
+    let _entered = reading.enter();
     crate::start::load::indexes(world, options.threads, &store, compiler.as_deref(), &catalog, &tables, progress)?;
     times.indexes_ms = clock.lap();
     let inner = Inner {

@@ -8,7 +8,7 @@
 //! Invariant: for a layout of the table, [`Shape::key`] of a tuple is the same bytes that `sql-exec` encodes for the same values.
 
 use base::{LayoutId, Oid, Result, work};
-use engine_api::{IndexCode, IndexDesc, TableDesc};
+use engine_api::{IndexCode, IndexDesc, LayoutField, TableDesc};
 use mvcc::LaidOut;
 use mvcc::index::{KeyTooLong, MAX_KEY_LEN};
 use types::{ColumnType, Datum, DatumRef, InputContext, OutputSettings, RowLayout, RowRef};
@@ -37,6 +37,24 @@ pub struct Shape {
 
 /// Bytes of a column's missing value that are many.
 const LONG_MISSING: usize = 1 << 10;
+
+/// Makes the layouts of a definition that was read from the disk say how values are stored. Those of earlier servers name the
+/// columns' types, which may be gone: what `before`, the same table's definition until now, says of a layout stands. The thread's
+/// types are those that the definition speaks of.
+pub(crate) fn settle_layouts(table: &mut TableDesc, before: Option<&TableDesc>) {
+    let is_made = |field: &LayoutField| field.type_oid.0 >= types::user::FIRST_OID;
+    if !table.layouts.iter().any(|layout| layout.fields.iter().any(is_made)) {
+        return;
+    }
+    let before = before.filter(|before| before.storage == table.storage);
+    for layout in table.layouts.iter_mut() {
+        let known = before.and_then(|before| before.layouts.iter().find(|known| known.id == layout.id));
+        for (at, field) in layout.fields.iter_mut().enumerate().filter(|(_, field)| is_made(field)) {
+            let known = known.and_then(|known| known.fields.get(at)).filter(|known| known.column == field.column);
+            field.type_oid = known.map_or_else(|| types::stored_as(field.type_oid), |known| known.type_oid);
+        }
+    }
+}
 
 impl Shape {
     /// The shape that a descriptor says.
@@ -301,5 +319,76 @@ impl Shape {
             }));
         }
         format!("({})=({})", names.join(", "), values.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use engine_api::{Catalog, CatalogObject, DomainDesc, LayoutDesc, MadeOnce, TypeDesc, TypeKind};
+    use types::oid;
+    use types::user::{Types, reading_by};
+
+    use super::*;
+
+    fn table(types: &[Oid]) -> TableDesc {
+        let fields = (1..).zip(types).map(|(column, &type_oid)| LayoutField { column, type_oid, typmod: -1 }).collect();
+        let mut table = TableDesc::new(Oid(20_000), Oid(2200), "t", Oid(10), Vec::new());
+        table.layouts.push(LayoutDesc { id: LayoutId(1), fields });
+        table
+    }
+
+    fn settled(mut new: TableDesc, before: Option<&TableDesc>) -> Vec<Oid> {
+        settle_layouts(&mut new, before);
+        new.layouts[0].fields.iter().map(|field| field.type_oid).collect()
+    }
+
+    #[test]
+    fn layouts_of_earlier_servers_outlive_their_types() {
+        let mut catalog = Catalog::default();
+        let domain = |base| {
+            TypeKind::Domain(DomainDesc {
+                base,
+                typmod: -1,
+                not_null: false,
+                default: None,
+                default_is_own: false,
+                default_of: None,
+                checks: Vec::new(),
+                collation: None,
+            })
+        };
+        for (oid, kind) in
+            [(30_000, TypeKind::Enum(Vec::new())), (30_002, domain(oid::INT8)), (30_004, domain(Oid(30_000)))]
+        {
+            let desc = TypeDesc {
+                oid: Oid(oid),
+                array: Oid(oid + 1),
+                schema: Oid(2200),
+                name: format!("made_{oid}"),
+                owner: Oid(10),
+                kind,
+                comment: None,
+                made: MadeOnce::default(),
+            };
+            catalog.put(Arc::new(CatalogObject::Type(desc)));
+        }
+        let written = || table(&[30_000, 30_001, 30_002, 30_003, 30_004, oid::TEXT.0].map(Oid));
+        let expected = [oid::ANYENUM, oid::ANYARRAY, oid::INT8, oid::ANYARRAY, oid::ANYENUM, oid::TEXT];
+        let types = Arc::clone(catalog.types());
+        let known = reading_by(&types, || {
+            let mut known = written();
+            settle_layouts(&mut known, None);
+            known
+        });
+        assert_eq!(settled(known.clone(), None), expected);
+        let none = Arc::new(Types::default());
+        reading_by(&none, || {
+            assert_eq!(settled(written(), Some(&known)), expected);
+            // Another storage has other rows.
+            let before = TableDesc { storage: 7, ..known.clone() };
+            assert_eq!(settled(written(), Some(&before))[2], oid::ANYENUM);
+        });
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn type_is_visible(cx: &dyn EvalContext, args: &[Datum]) -> Result<Da
         // The row type of a relation is found as the relation is.
         Some(_) => names::is_visible(cx, oid).into(),
         None => match type_info(oid) {
-            Some(info) => bind::is_type_visible(&catalog, path, info.name, oid).into(),
+            Some(info) => bind::is_type_visible(&catalog, path, &info.name, oid).into(),
             None => Datum::Null,
         },
     })

@@ -85,7 +85,7 @@ fn populate(
     let plain = match ty {
         oid::JSON => return Ok(Datum::text(scan::trimmed(text))),
         oid::JSONB => return json::normal_form(text).map(Datum::from),
-        ty if types::type_info(ty).is_some_and(types::TypeInfo::is_array) && kind != DocumentKind::String => {
+        ty if types::type_info(ty).is_some_and(|info| info.is_array()) && kind != DocumentKind::String => {
             return populate_array(text, ty, typmod, place, settings, now);
         }
         oid::RECORD => return Err(Error::unsupported("composite types are not supported here")),

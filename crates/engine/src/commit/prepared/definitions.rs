@@ -16,13 +16,14 @@ use base::Oid;
 use engine_api::{Catalog, CatalogObject, IndexDesc, SequenceDesc, TableDesc};
 use env::World;
 use mvcc::Store;
+use types::user::{Current, Types, reading_by};
 
 use crate::catalog::{Change, Definitions, Made};
 use crate::index_build::fill::{self, Entries};
 use crate::record::{Op, StorageId};
 use crate::shard::Inner;
 use crate::start::progress::Progress;
-use crate::storage::shape::Shape;
+use crate::storage::shape::{Shape, settle_layouts};
 use crate::storage::{IndexStore, TableStore, storage_id};
 
 /// What a start has at hand to fill indexes with.
@@ -47,32 +48,28 @@ fn text(error: base::Error) -> String {
 impl Restored {
     /// What the operations of a payload say of definitions; nothing if they say nothing.
     pub fn read(ops: &[(u64, Op<'_>)], committed: &Catalog) -> Result<Option<Restored>, String> {
-        let mut changes: Vec<Change> = Vec::new();
+        let (mut changes, mut own): (Vec<Change>, Catalog) = (Vec::new(), committed.clone());
         for (_, op) in ops {
-            match op {
+            let change = match op {
                 Op::PutObject { json } => {
-                    let object: CatalogObject =
+                    let mut object: CatalogObject =
                         serde_json::from_slice(json).map_err(|e| format!("a catalog object cannot be read: {e}"))?;
-                    changes.push((object.oid(), Some(Arc::new(object))));
+                    if let CatalogObject::Table(table) = &mut object {
+                        reading_by(own.types(), || settle_layouts(table, own.table(table.oid)));
+                    }
+                    (object.oid(), Some(Arc::new(object)))
                 }
-                Op::DropObject { oid } => changes.push((*oid, None)),
-                _ => {}
-            }
+                Op::DropObject { oid } => (*oid, None),
+                _ => continue,
+            };
+            crate::catalog::apply(&mut own, std::slice::from_ref(&change));
+            changes.push(change);
         }
         if changes.is_empty() {
             return Ok(None);
         }
-        let mut own = committed.clone();
-        crate::catalog::apply(&mut own, &changes);
         let restored = Restored { changes, own: Arc::new(own), made: Vec::new() };
         restored.check()?;
-        // What it has made, nobody else knows of; what it has changed of others' is not so before it commits.
-        for ty in restored.objects().filter_map(|object| match object {
-            CatalogObject::Type(ty) if committed.user_type(ty.oid).is_none() => Some(ty),
-            _ => None,
-        }) {
-            types::user::define(ty.known());
-        }
         Ok(Some(restored))
     }
 
@@ -113,8 +110,15 @@ impl Restored {
         })
     }
 
+    /// The types that the transaction reads values by.
+    pub fn types(&self) -> &Arc<Types> {
+        self.own.types()
+    }
+
     /// First part, while tables are loaded: new storage, empty.
     pub fn storage(&mut self, store: &Store, tables: &mut BTreeMap<StorageId, Arc<TableStore>>) {
+        let mut reading = Current::by(self.types());
+        let _entered = reading.enter();
         let new: Vec<_> = self.tables().filter(|table| !tables.contains_key(&storage_id(table))).cloned().collect();
         for table in new {
             let made = Arc::new(TableStore::new(store, &table, Vec::new()));
@@ -158,7 +162,7 @@ impl Restored {
                 _ => {}
             }
         }
-        fill::all(filler.world, filler.threads, entries).map_err(|error| error.to_string())?;
+        fill::all(filler.world, filler.threads, self.own.types(), entries).map_err(|error| error.to_string())?;
         definitions.changes = self.changes;
         Ok(definitions)
     }
