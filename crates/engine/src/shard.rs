@@ -15,6 +15,7 @@ use mvcc::index::OrderedIndex as _;
 use parking_lot::{Mutex, RwLock};
 use redo::{DriverError, DurableWatch, Log, LogStats, Replayed};
 use rustc_hash::FxHashMap;
+use types::user::{Committed, Current, Types};
 
 use crate::advisory;
 use crate::checkpoint::Images;
@@ -74,6 +75,12 @@ pub(crate) struct CurrentCatalog {
     catalog: RwLock<Arc<Catalog>>,
 }
 
+impl Committed for CurrentCatalog {
+    fn types(&self) -> Arc<Types> {
+        Arc::clone(self.catalog.read().types())
+    }
+}
+
 impl CurrentCatalog {
     pub fn new(catalog: Catalog) -> CurrentCatalog {
         CurrentCatalog { version: AtomicU64::new(catalog.version), catalog: RwLock::new(Arc::new(catalog)) }
@@ -108,7 +115,7 @@ pub(crate) struct Inner {
     pub store: Store,
     pub log: Log,
     pub gates: Gates,
-    pub catalog: CurrentCatalog,
+    pub catalog: Arc<CurrentCatalog>,
     /// The commit that made the catalog. Written before it is replaced.
     pub catalog_ts: AtomicU64,
     pub tables: RwLock<FxHashMap<StorageId, Arc<TableStore>>>,
@@ -223,6 +230,9 @@ impl Shard {
     /// Frees at most `budget` rows' worth of versions that nobody can see any more. For a background task; transactions
     /// do a little of it themselves.
     pub fn collect_garbage(&self, budget: usize) {
+        let committed: Arc<dyn Committed> = Arc::clone(&self.0.catalog) as _;
+        let mut reading = Current::of(committed);
+        let _entered = reading.enter();
         self.0.collect(budget);
     }
 

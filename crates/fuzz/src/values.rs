@@ -1,6 +1,8 @@
 //! Input forms of types. Properties: a value that was read from text is written as a text that reads as the same value, and so in
 //! binary form; no bytes make a reader fail in another way than by its error.
 
+use std::sync::Arc;
+
 use base::{Oid, SqlState};
 use types::{Datum, InputContext, OutputSettings, oid};
 
@@ -56,6 +58,8 @@ fn binary_of(value: &Datum, ty: Oid) -> Vec<u8> {
 
 /// The first byte chooses the type; then its text form, or its binary one.
 pub(crate) fn run(input: &[u8]) {
+    let mut reading = types::user::Current::by(&Arc::default());
+    let _entered = reading.enter();
     let Some((choice, bytes)) = input.split_first() else { return };
     let ty = TYPES[usize::from(*choice) % TYPES.len()];
     let settings = OutputSettings::default();

@@ -4,7 +4,7 @@
 //! figures are nanoseconds of processor time per operation (per 100-key scan for scans), the least of three rounds, and bytes per entry as the allocator saw them.
 
 use base::RowId;
-use mvcc::index::{BTreeIndex, Direction, Edge, EntryBatch, KeyRange, KeyTooLong, OrderedIndex, Rows};
+use mvcc::index::{BTreeIndex, Direction, Edge, EntryBatch, KeyRange, KeyTooLong, OrderedIndex, RowIds};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -81,7 +81,7 @@ macro_rules! candidate {
                 true
             }
 
-            fn get(&self, key: &[u8], out: &mut Rows) {
+            fn get(&self, key: &[u8], out: &mut RowIds) {
                 $scan(&self.0, joined(key, 0), joined(key, u64::MAX), usize::MAX, &mut |bytes: &[u8; 16]| {
                     out.push(row_of(bytes));
                     true
@@ -187,7 +187,7 @@ fn round(make: &dyn Fn() -> Box<dyn OrderedIndex>, keys: u64, random: bool) -> V
         }
         assert_eq!(index.len() as u64, keys);
         row.push(timed(threads, keys, &|_, range| {
-            let mut rows = Rows::new();
+            let mut rows = RowIds::new();
             for n in range {
                 let n = mix(n ^ 0x5555) % keys;
                 rows.clear();
@@ -206,7 +206,7 @@ fn round(make: &dyn Fn() -> Box<dyn OrderedIndex>, keys: u64, random: bool) -> V
             }
         }));
         row.push(timed(threads, keys, &|_, range| {
-            let mut rows = Rows::new();
+            let mut rows = RowIds::new();
             for n in range {
                 match n % 4 {
                     // A quarter inserts and a quarter removes of pairs that differ from those read.

@@ -7,7 +7,7 @@ use sql_parse::privileges::acl;
 use types::Datum;
 
 use super::relations::text_array;
-use super::{Rows, oid, row, text};
+use super::{SystemRows, oid, row, text};
 
 fn list_of(catalog: &Catalog, items: &[AclItem]) -> Datum {
     text_array(items.iter().map(|item| text(acl::text_of(catalog, item))).collect())
@@ -32,7 +32,7 @@ fn roles(catalog: &Catalog) -> impl Iterator<Item = &RoleDesc> {
     })
 }
 
-pub(super) fn members(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn members(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for member in roles(&catalog) {
@@ -51,7 +51,7 @@ pub(super) fn members(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let database = cx.identity().database_oid;
     let mut rows = Vec::new();
@@ -75,7 +75,7 @@ pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 /// Settings of roles in databases.
-pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for role in roles(&catalog) {
@@ -120,7 +120,7 @@ pub(super) fn config_of(role: &RoleDesc, database: base::Oid) -> Datum {
 }
 
 /// Roles that may not log in, with their members.
-pub(super) fn groups(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn groups(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let members = |group: base::Oid| {
         let in_group = roles(&catalog).filter(|role| role.member_of.iter().any(|m| m.role == group));

@@ -11,7 +11,7 @@ use sql_parse::privileges::{Who, roles};
 use types::Datum;
 
 use super::views::name_of;
-use super::{Rows, oid, row, text};
+use super::{SystemRows, oid, row, text};
 
 fn time(micros: i64) -> Datum {
     if micros == 0 { Datum::Null } else { Datum::TimestampTz(micros) }
@@ -46,7 +46,7 @@ fn waits(seen: &Snapshot) -> Option<(&'static str, &'static str)> {
     }
 }
 
-pub(super) fn activity(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn activity(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let (catalog, who) = (cx.catalog(), who(cx));
     let mut rows = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn activity(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn ssl(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn ssl(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let (catalog, who) = (cx.catalog(), who(cx));
     let sessions = server.monitor().sessions();
@@ -104,7 +104,7 @@ pub(super) fn ssl(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         .collect())
 }
 
-pub(super) fn gssapi(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn gssapi(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let (catalog, who) = (cx.catalog(), who(cx));
     let of = |session: &std::sync::Arc<sql_functions::monitor::Activity>| {
@@ -117,7 +117,7 @@ pub(super) fn gssapi(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(server.monitor().sessions().iter().map(of).collect())
 }
 
-pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let catalog = cx.catalog();
     let mut rows = Vec::new();
@@ -143,7 +143,7 @@ pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn statements(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn statements(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let (catalog, who) = (cx.catalog(), who(cx));
     let millis = |micros: u64| Datum::Float8(micros as f64 / 1000.0);

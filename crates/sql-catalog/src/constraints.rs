@@ -8,7 +8,7 @@ use types::Datum;
 
 use super::keys;
 use super::relations::{in_database, int2_array, oid_array};
-use super::{Rows, oid, row, text};
+use super::{SystemRows, oid, row, text};
 
 fn action(action: ForeignKeyAction) -> &'static str {
     match action {
@@ -20,7 +20,7 @@ fn action(action: ForeignKeyAction) -> &'static str {
     }
 }
 
-pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     constraints_of(rel, cx, Asked::All)
 }
 
@@ -41,7 +41,7 @@ fn operators(table: &TableDesc, columns: &[i16], other: &TableDesc, others: &[i1
 }
 
 /// The constraints of the tables that are asked for. Those of domains are of no table.
-pub(super) fn constraints_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
+pub(super) fn constraints_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> SystemRows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for table in keys::tables(asked, &catalog, cx) {

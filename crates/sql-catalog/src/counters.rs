@@ -8,7 +8,7 @@ use types::Datum;
 
 use super::relations::{in_database, tables_of};
 use super::views::name_of;
-use super::{Rows, oid, row, text};
+use super::{SystemRows, oid, row, text};
 
 /// Whether a view tells of relations of users, and of those of the catalog: `pg_stat_user_…`, `pg_stat_sys_…`, `pg_stat_all_…`.
 fn sorts(rel: &SystemRelation) -> (bool, bool) {
@@ -23,7 +23,7 @@ fn named(relation: Oid, schema: &str, name: &str) -> Vec<(&'static str, Datum)> 
     vec![("relid", oid(relation)), ("schemaname", text(schema)), ("relname", text(name))]
 }
 
-pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let catalog = cx.catalog();
     let (users, system) = sorts(rel);
@@ -43,7 +43,7 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 /// Catalogs have no indexes.
-pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for table in stored(&catalog, cx).filter(|_| sorts(rel).0) {
@@ -56,7 +56,7 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let all = catalog.walk().filter_map(|object| catalog.sequence(object.oid()));
     let shown = all.filter(|sequence| sorts(rel).0 && in_database(&catalog, sequence.schema, cx));
@@ -64,7 +64,7 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 /// No statement is ever cancelled for the sake of recovery.
-pub(super) fn conflicts(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn conflicts(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let of = |database: Oid, name: &str| {
         let mut columns = vec![("datid", oid(database)), ("datname", text(name))];
@@ -79,11 +79,11 @@ pub(super) fn conflicts(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 /// Nothing is archived.
-pub(super) fn archiver(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+pub(super) fn archiver(rel: &SystemRelation, _: &dyn EvalContext) -> SystemRows {
     Ok(vec![row(rel, ["archived_count", "failed_count"].map(|name| (name, Datum::Int8(0))).into())])
 }
 
 /// One row of figures that are not counted.
-pub(super) fn uncounted(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+pub(super) fn uncounted(rel: &SystemRelation, _: &dyn EvalContext) -> SystemRows {
     Ok(vec![row(rel, Vec::new())])
 }

@@ -15,7 +15,7 @@ use sql_ir::system_relation::SystemRelation;
 use types::Datum;
 
 use super::relations::{shown_default, tables_of};
-use super::{Rows, oid, row, text};
+use super::{SystemRows, oid, row, text};
 
 /// OID of `pg_class`.
 pub const CLASS: u32 = 1259;
@@ -119,7 +119,7 @@ pub fn edges(catalog: &Catalog, database: Oid) -> Result<Vec<Edge>> {
     Ok(edges.all)
 }
 
-pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let edges = edges(&cx.catalog(), cx.identity().database_oid)?;
     let shown = edges.into_iter().map(|edge| {
         row(
@@ -330,7 +330,7 @@ fn view(edges: &mut Edges, catalog: &Catalog, table: &TableDesc) {
 }
 
 /// The rule `_RETURN` of each view.
-pub(super) fn rules(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn rules(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let views = tables_of(&catalog, cx).into_iter().filter(|t| t.kind != TableKind::Table && t.view.is_some());
     Ok(views

@@ -12,7 +12,7 @@ use sql_ir::system_relation::SystemRelation;
 use types::Datum;
 
 use super::relations::{in_database, tables_of};
-use super::{Rows, oid, row};
+use super::{SystemRows, oid, row};
 
 /// OID of `pg_class`.
 const CLASS: u32 = 1259;
@@ -118,7 +118,7 @@ pub(super) fn domain_checks(catalog: &Catalog) -> impl Iterator<Item = (&TypeDes
 }
 
 /// Comments on databases and roles.
-pub(super) fn shared_descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn shared_descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for object in catalog.walk() {
@@ -141,7 +141,7 @@ pub(super) fn shared_descriptions(rel: &SystemRelation, cx: &dyn EvalContext) ->
 /// What every database says of its schema `public` at first; pg_dump looks for it.
 const PUBLIC: &str = "standard public schema";
 
-pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let one = |object: Oid, class: u32, number: i16, comment: Arc<str>| {
         row(

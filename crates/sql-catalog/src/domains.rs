@@ -10,7 +10,7 @@ use super::information::{check_clause, made_type, type_facts};
 use super::relations::in_database;
 use super::sight::Sight;
 use super::views::name_of;
-use super::{Rows, row, text};
+use super::{SystemRows, row, text};
 
 /// Every domain of the database.
 fn each<'c>(catalog: &'c Catalog, cx: &dyn EvalContext) -> Vec<(&'c TypeDesc, &'c DomainDesc)> {
@@ -52,7 +52,7 @@ fn default(catalog: &Catalog, domain: &DomainDesc, cx: &dyn EvalContext) -> Opti
     }
 }
 
-pub(super) fn domains(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn domains(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let one = |(ty, domain): (&TypeDesc, &DomainDesc)| {
         // An array is shown by its name here, unlike that of a column: PostgreSQL asks whether the domain itself has elements.
@@ -81,7 +81,7 @@ fn is_usable(catalog: &Catalog, ty: &TypeDesc, cx: &dyn EvalContext) -> bool {
 }
 
 /// The part of `element_types` that domains over arrays are.
-pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let one = |(ty, domain): (&TypeDesc, &DomainDesc)| {
         let array = type_info(domain.base).filter(|info| info.is_array())?;
@@ -106,7 +106,7 @@ pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows 
     Ok(each(&catalog, cx).into_iter().filter_map(one).collect())
 }
 
-pub(super) fn domain_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn domain_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let one = |(ty, domain): (&TypeDesc, &DomainDesc)| {
         let mut values = named(&catalog, ty, cx);
@@ -120,7 +120,7 @@ pub(super) fn domain_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Ro
     Ok(seen.map(one).collect())
 }
 
-pub(super) fn domain_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn domain_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let here = |ty: &TypeDesc| in_database(&catalog, ty.schema, cx) && is_usable(&catalog, ty, cx);
     let checks = domain_checks(&catalog).filter(|(ty, _)| here(ty));
@@ -139,7 +139,7 @@ pub(super) fn domain_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> 
 }
 
 /// The part of `check_constraints` that domains are.
-pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let sight = Sight::new(&catalog, cx);
     let own = each(&catalog, cx).into_iter().filter(|(ty, _)| sight.has_role(ty.owner));

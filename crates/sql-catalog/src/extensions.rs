@@ -5,7 +5,7 @@ use sql_functions::{EvalContext, extensions};
 use sql_ir::system_relation::SystemRelation;
 use types::Datum;
 
-use super::{Rows, oid, row, text};
+use super::{SystemRows, oid, row, text};
 
 /// The extension that is always there: number, name, version, what it is.
 const PLPGSQL: (u32, &str, &str, &str) = (13559, "plpgsql", "1.0", "PL/pgSQL procedural language");
@@ -15,7 +15,7 @@ pub fn is_always_there(name: &str) -> bool {
     name == PLPGSQL.1
 }
 
-pub(super) fn extensions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn extensions(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let (catalog, database) = (cx.catalog(), cx.identity().database_oid);
     let plpgsql = ExtensionDesc {
         oid: base::Oid(PLPGSQL.0),
@@ -61,7 +61,7 @@ fn installed(cx: &dyn EvalContext, name: &str) -> Option<String> {
     cx.catalog().extension(cx.identity().database_oid, name).map(|extension| extension.version.clone())
 }
 
-pub(super) fn available(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn available(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let shown = all().map(|(name, version, comment)| {
         row(
             rel,
@@ -76,7 +76,7 @@ pub(super) fn available(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(shown.collect())
 }
 
-pub(super) fn versions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn versions(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let shown = all().map(|(name, version, comment)| {
         let is_fixed = is_always_there(name);
         row(

@@ -10,7 +10,7 @@ use types::Datum;
 use super::relations::{in_database, system_acl, tables_of};
 use super::sight::Sight;
 use super::views::name_of;
-use super::{Rows, access, oid, row, text};
+use super::{SystemRows, access, oid, row, text};
 
 /// Privileges that columns have too.
 const OF_COLUMNS: [&str; 4] = ["INSERT", "SELECT", "UPDATE", "REFERENCES"];
@@ -83,7 +83,7 @@ fn each_table(
     }
 }
 
-fn of_tables(rel: &SystemRelation, cx: &dyn EvalContext, public: bool) -> Rows {
+fn of_tables(rel: &SystemRelation, cx: &dyn EvalContext, public: bool) -> SystemRows {
     let mut rows = Vec::new();
     each_table(cx, public, |_, _, grant, mut values| {
         values.push(("with_hierarchy", text(if grant.name == "SELECT" { "YES" } else { "NO" })));
@@ -92,15 +92,15 @@ fn of_tables(rel: &SystemRelation, cx: &dyn EvalContext, public: bool) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn table_privileges(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn table_privileges(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     of_tables(rel, cx, true)
 }
 
-pub(super) fn role_table_grants(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn role_table_grants(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     of_tables(rel, cx, false)
 }
 
-fn of_columns(rel: &SystemRelation, cx: &dyn EvalContext, public: bool) -> Rows {
+fn of_columns(rel: &SystemRelation, cx: &dyn EvalContext, public: bool) -> SystemRows {
     let mut rows = Vec::new();
     each_table(cx, public, |_, table, grant, values| {
         if OF_COLUMNS.contains(&grant.name) {
@@ -138,16 +138,16 @@ fn of_columns(rel: &SystemRelation, cx: &dyn EvalContext, public: bool) -> Rows 
     Ok(rows.into_iter().map(|(row, _)| row).collect())
 }
 
-pub(super) fn column_privileges(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn column_privileges(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     of_columns(rel, cx, true)
 }
 
-pub(super) fn role_column_grants(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn role_column_grants(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     of_columns(rel, cx, false)
 }
 
 /// USAGE on domains and sequences, as far as the current user may see it.
-fn of_usage(rel: &SystemRelation, cx: &dyn EvalContext, public: bool) -> Rows {
+fn of_usage(rel: &SystemRelation, cx: &dyn EvalContext, public: bool) -> SystemRows {
     let (catalog, identity) = (cx.catalog(), cx.identity());
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     for object in catalog.walk() {
@@ -184,25 +184,25 @@ fn of_usage(rel: &SystemRelation, cx: &dyn EvalContext, public: bool) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn usage_privileges(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn usage_privileges(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     of_usage(rel, cx, true)
 }
 
-pub(super) fn role_usage_grants(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn role_usage_grants(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     of_usage(rel, cx, false)
 }
 
 /// Memberships of the roles that the current user has the rights of.
-pub(super) fn applicable_roles(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn applicable_roles(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     memberships(rel, cx, false)
 }
 
 /// Those of them that may be granted on.
-pub(super) fn administrable_roles(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn administrable_roles(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     memberships(rel, cx, true)
 }
 
-fn memberships(rel: &SystemRelation, cx: &dyn EvalContext, only_admin: bool) -> Rows {
+fn memberships(rel: &SystemRelation, cx: &dyn EvalContext, only_admin: bool) -> SystemRows {
     let (catalog, identity) = (cx.catalog(), cx.identity());
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     let owner = catalog.database(&identity.database).map(|database| database.owner);
@@ -228,7 +228,7 @@ fn memberships(rel: &SystemRelation, cx: &dyn EvalContext, only_admin: bool) -> 
 }
 
 /// What pg_dump takes for granted: the lists of system relations and of the schemas that every database has.
-pub(super) fn initial(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn initial(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let one = |object: Oid, class: u32, list: Datum| {
         row(

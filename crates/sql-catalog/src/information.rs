@@ -15,9 +15,9 @@ use super::keys;
 use super::relations::{in_database, tables_of};
 use super::sight::Sight;
 use super::views::name_of;
-use super::{Rows, row, text};
+use super::{SystemRows, row, text};
 
-pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let database = cx.identity().database;
     let one = |schema: &str, name: &str, kind: &str, writable: bool| {
@@ -117,11 +117,11 @@ pub(super) fn type_facts(ty: base::Oid, typmod: i32) -> [(&'static str, Datum); 
     ]
 }
 
-pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     columns_of(rel, cx, Asked::All)
 }
 
-pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
+pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> SystemRows {
     let catalog = cx.catalog();
     let database = cx.identity().database;
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
@@ -235,7 +235,7 @@ fn yes_no(yes: bool) -> Datum {
     text(if yes { "YES" } else { "NO" })
 }
 
-pub(super) fn schemata(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn schemata(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let identity = cx.identity();
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
@@ -278,7 +278,7 @@ fn each_constraint(
     }
 }
 
-pub(super) fn table_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn table_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let mut rows = Vec::new();
     let database = cx.identity().database;
     each_constraint(cx, |sight, table, c, mut values| {
@@ -343,7 +343,7 @@ pub(super) fn check_clause(definition: &str) -> &str {
 }
 
 /// CHECK constraints of tables and domains, and NOT NULL as PostgreSQL shows it: as checks with made-up names.
-pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let mut rows = Vec::new();
     let (catalog, database) = (cx.catalog(), cx.identity().database);
     each_constraint(cx, |sight, table, c, mut values| {
@@ -375,7 +375,7 @@ pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> R
     Ok(rows)
 }
 
-pub(super) fn key_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn key_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let mut rows = Vec::new();
     let database = cx.identity().database;
     each_constraint(cx, |sight, table, c, values| {
@@ -416,7 +416,7 @@ fn rule(action: ForeignKeyAction) -> &'static str {
     }
 }
 
-pub(super) fn referential_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn referential_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let mut rows = Vec::new();
     let database = cx.identity().database;
     each_constraint(cx, |sight, own, c, mut values| {
@@ -439,7 +439,7 @@ pub(super) fn referential_constraints(rel: &SystemRelation, cx: &dyn EvalContext
     Ok(rows)
 }
 
-pub(super) fn constraint_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn constraint_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let mut rows = Vec::new();
     let database = cx.identity().database;
     each_constraint(cx, |sight, table, c, values| {
@@ -463,7 +463,7 @@ pub(super) fn constraint_column_usage(rel: &SystemRelation, cx: &dyn EvalContext
     Ok(rows)
 }
 
-pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let database = cx.identity().database;
     let all = catalog.walk().filter_map(|o| catalog.sequence(o.oid()));
@@ -498,7 +498,7 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         .collect())
 }
 
-pub(super) fn views(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn views(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let sight = Sight::new(&catalog, cx);
     let all = tables_of(&catalog, cx).into_iter().filter(|t| t.kind == TableKind::View && sight.table(t));

@@ -9,7 +9,7 @@ use sql_ir::system_relation::SystemRelation;
 use sql_ir::system_relation::{Asked, Key};
 
 use super::relations::{in_database, tables_of};
-use super::{Rows, constraints, information, relations};
+use super::{SystemRows, constraints, information, relations};
 
 /// The objects of all databases that are asked for.
 pub(super) fn objects<'c>(asked: Asked<'_>, catalog: &'c Catalog) -> Vec<&'c CatalogObject> {
@@ -36,7 +36,7 @@ const fn key(
     relation: &'static str,
     column: &'static str,
     rows: f64,
-    read: fn(&SystemRelation, &dyn EvalContext, Asked<'_>) -> Rows,
+    read: fn(&SystemRelation, &dyn EvalContext, Asked<'_>) -> SystemRows,
 ) -> Key {
     Key { relation, column, rows, read }
 }

@@ -9,9 +9,9 @@ use types::{Datum, TypeInfo, all_types};
 use super::access;
 use super::internal_functions::internal_oid;
 use super::relations::{in_database, storage_of};
-use super::{Rows, oid, row, text};
+use super::{SystemRows, oid, row, text};
 
-pub(super) fn types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn types(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let mut rows: Vec<Vec<Datum>> = all_types()
         .iter()
@@ -130,7 +130,7 @@ fn made_type(
 }
 
 /// The labels of enums.
-pub(super) fn enums(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn enums(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let mut rows = Vec::new();
     let catalog = cx.catalog();
     for object in catalog.walk() {
@@ -184,7 +184,7 @@ fn modifier(t: &TypeInfo, way: &str) -> String {
     }
 }
 
-pub(super) fn access_methods(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+pub(super) fn access_methods(rel: &SystemRelation, _: &dyn EvalContext) -> SystemRows {
     let one = |id: u32, name: &str, handler: &str, kind: &str| {
         row(
             rel,
@@ -203,7 +203,7 @@ pub(super) fn access_methods(rel: &SystemRelation, _: &dyn EvalContext) -> Rows 
     ])
 }
 
-pub(super) fn collations(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+pub(super) fn collations(rel: &SystemRelation, _: &dyn EvalContext) -> SystemRows {
     let one = |collation: &collation::Collation| {
         let locale = || collation.locale.map_or(Datum::Null, text);
         row(
@@ -227,7 +227,7 @@ pub(super) fn collations(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
 /// OIDs and names of the languages.
 pub(crate) const LANGUAGES: [(u32, &str); 3] = [(12, "internal"), (13, "c"), (14, "sql")];
 
-pub(super) fn languages(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+pub(super) fn languages(rel: &SystemRelation, _: &dyn EvalContext) -> SystemRows {
     let one = |id: u32, name: &str| {
         row(
             rel,

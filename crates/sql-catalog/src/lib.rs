@@ -73,10 +73,10 @@ pub fn install() {
     sql_functions::complete(&TABLES);
 }
 
-type Rows = Result<Vec<Vec<Datum>>>;
+type SystemRows = Result<Vec<Vec<Datum>>>;
 
 /// Relations about things that Nyala does not have.
-fn empty(_: &SystemRelation, _: &dyn EvalContext) -> Rows {
+fn empty(_: &SystemRelation, _: &dyn EvalContext) -> SystemRows {
     Ok(Vec::new())
 }
 

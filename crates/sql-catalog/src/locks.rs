@@ -9,7 +9,7 @@ use sql_functions::EvalContext;
 use sql_ir::system_relation::SystemRelation;
 use types::Datum;
 
-use super::{Rows, oid, row, text};
+use super::{SystemRows, oid, row, text};
 
 /// Rows of a page, as `page` and `tuple` name a row.
 const PAGE: u64 = 128;
@@ -161,7 +161,7 @@ fn is_shared(table: base::Oid) -> bool {
     (1260..1263).contains(&table.0)
 }
 
-pub(super) fn locks(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn locks(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let database = cx.identity().database_oid;
     let (locks, catalog) = (without_names(cx.locks()), cx.catalog());
     let mut rows: Vec<Vec<Datum>> = locks.iter().map(|lock| lock_row(rel, lock, database, &catalog)).collect();
@@ -188,7 +188,7 @@ pub(super) fn locks(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn prepared(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn prepared(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let rows = cx.prepared_transactions().into_iter().map(|prepared| {
         let database = catalog.get(prepared.database).map(|object| object.name().to_string()).unwrap_or_default();

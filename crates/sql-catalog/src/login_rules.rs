@@ -5,9 +5,9 @@ use sql_ir::system_relation::SystemRelation;
 use types::Datum;
 
 use super::relations::text_array;
-use super::{Rows, row, text};
+use super::{SystemRows, row, text};
 
-pub(super) fn rows(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn rows(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let list = |words: &[String]| text_array(words.iter().map(text).collect());
     let shown = |rule: &LoginRule| {

@@ -8,14 +8,14 @@ use types::Datum;
 
 use super::relations::tables_of;
 use super::views::name_of;
-use super::{Rows, oid, row, text};
+use super::{SystemRows, oid, row, text};
 
 fn bytes(bytes: u64) -> Datum {
     Datum::Int8(i64::try_from(bytes).unwrap_or(i64::MAX))
 }
 
 /// One row per kind, then their sum, then what the process holds as the system sees it.
-pub(super) fn memory(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn memory(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let held = server.engine().memory();
     let mut kinds = vec![
@@ -48,7 +48,7 @@ pub(super) fn memory(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 /// One row per table of the database.
-pub(super) fn table_memory(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn table_memory(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let catalog = cx.catalog();
     let mut held: FxHashMap<u32, TableMemoryUse> = FxHashMap::default();

@@ -5,9 +5,9 @@ use sql_functions::EvalContext;
 use sql_ir::system_relation::SystemRelation;
 use types::Datum;
 
-use super::{Rows, access, oid, row, text};
+use super::{SystemRows, access, oid, row, text};
 
-pub(super) fn namespaces(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn namespaces(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let database = cx.identity().database_oid;
     let mut rows = Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn namespaces(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for object in catalog.walk() {
@@ -53,7 +53,7 @@ pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-fn each_role(cx: &dyn EvalContext, mut make: impl FnMut(&RoleDesc) -> Vec<Datum>) -> Rows {
+fn each_role(cx: &dyn EvalContext, mut make: impl FnMut(&RoleDesc) -> Vec<Datum>) -> SystemRows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for object in catalog.walk() {
@@ -65,7 +65,7 @@ fn each_role(cx: &dyn EvalContext, mut make: impl FnMut(&RoleDesc) -> Vec<Datum>
 }
 
 /// Roles that may log in.
-fn each_user(cx: &dyn EvalContext, mut make: impl FnMut(&RoleDesc) -> Vec<Datum>) -> Rows {
+fn each_user(cx: &dyn EvalContext, mut make: impl FnMut(&RoleDesc) -> Vec<Datum>) -> SystemRows {
     let catalog = cx.catalog();
     let users = catalog.walk().filter_map(|o| catalog.role_by_oid(o.oid())).filter(|role| role.login);
     Ok(users.map(&mut make).collect())
@@ -91,7 +91,7 @@ fn role_columns(role: &RoleDesc) -> Vec<(&'static str, Datum)> {
     ]
 }
 
-pub(super) fn roles(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn roles(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     each_role(cx, |role| {
         let mut columns = role_columns(role);
         columns.push(("rolpassword", text("********")));
@@ -100,7 +100,7 @@ pub(super) fn roles(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     })
 }
 
-pub(super) fn authids(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn authids(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     each_role(cx, |role| {
         let mut columns = role_columns(role);
         columns.push(("rolpassword", role.password.as_ref().map_or(Datum::Null, text)));
@@ -122,25 +122,25 @@ fn user_columns(role: &RoleDesc, password: Datum) -> Vec<(&'static str, Datum)> 
     ]
 }
 
-pub(super) fn users(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn users(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     each_user(cx, |role| row(rel, user_columns(role, text("********"))))
 }
 
-pub(super) fn shadow(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn shadow(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     each_user(cx, |role| row(rel, user_columns(role, role.password.as_ref().map_or(Datum::Null, text))))
 }
 
 /// OIDs and names of the tablespaces.
 pub(crate) const TABLESPACES: [(u32, &str); 2] = [(1663, "pg_default"), (1664, "pg_global")];
 
-pub(super) fn tablespaces(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+pub(super) fn tablespaces(rel: &SystemRelation, _: &dyn EvalContext) -> SystemRows {
     let one = |id: u32, name: &str| {
         row(rel, vec![("oid", Datum::Oid(id)), ("spcname", text(name)), ("spcowner", oid(oids::ROLE_POSTGRES))])
     };
     Ok(TABLESPACES.iter().map(|&(id, name)| one(id, name)).collect())
 }
 
-pub(super) fn cursors(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn cursors(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let shown = cx.cursors().into_iter().map(|cursor| {
         row(
             rel,
@@ -157,7 +157,7 @@ pub(super) fn cursors(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(shown.collect())
 }
 
-pub(super) fn prepared_statements(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn prepared_statements(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let types = |types: &[base::Oid]| {
         let values: Vec<Datum> = types.iter().map(|t| Datum::Oid(t.0)).collect();
         let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };

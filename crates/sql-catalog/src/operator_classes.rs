@@ -6,7 +6,7 @@ use sql_functions::EvalContext;
 use sql_ir::system_relation::SystemRelation;
 use types::Datum;
 
-use super::{Rows, oid, row, text};
+use super::{SystemRows, oid, row, text};
 
 /// The access method `btree`.
 const BTREE: u32 = 403;
@@ -175,7 +175,7 @@ pub(crate) fn is_operator_family(oid: u32) -> bool {
     FAMILIES.iter().any(|family| family.0 == oid)
 }
 
-pub(super) fn families(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+pub(super) fn families(rel: &SystemRelation, _: &dyn EvalContext) -> SystemRows {
     let one = |&(number, name): &(u32, &str)| {
         row(
             rel,
@@ -191,7 +191,7 @@ pub(super) fn families(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
     Ok(FAMILIES.iter().map(one).collect())
 }
 
-pub(super) fn classes(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+pub(super) fn classes(rel: &SystemRelation, _: &dyn EvalContext) -> SystemRows {
     let one = |&(number, name, family, ty, default, key): &(u32, &str, u32, u32, bool, u32)| {
         row(
             rel,

@@ -10,7 +10,7 @@ use super::aggregate_facts::{LAX, aggregate_facts};
 use super::internal_functions::{INTERNAL_FUNCTIONS, InternalFunction, internal_function, internal_oid};
 use super::operator_facts::operator_facts;
 use super::relations::oid_array;
-use super::{Rows, oid, row, text};
+use super::{SystemRows, oid, row, text};
 
 /// The numbers of all functions of a name, of any kind.
 pub(crate) fn functions_named(name: &str) -> Vec<u32> {
@@ -140,7 +140,7 @@ fn is_callable(name: &str) -> bool {
     !name.is_empty() && !name.contains(' ')
 }
 
-pub(super) fn procedures(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn procedures(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let (catalog, database) = (cx.catalog(), cx.identity().database_oid);
     let numbers = |args: &[Oid]| args.iter().map(|a| a.0).collect::<Vec<u32>>();
     let mut rows = Vec::new();
@@ -248,7 +248,7 @@ pub(super) fn procedures(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn aggregates(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+pub(super) fn aggregates(rel: &SystemRelation, _: &dyn EvalContext) -> SystemRows {
     let facts = functions::all_aggregates().iter().filter_map(|a| aggregate_facts(a.oid));
     let optional = |text_of: Option<&str>| text_of.map_or(Datum::Null, text);
     Ok(facts
@@ -288,7 +288,7 @@ pub(super) fn aggregates(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
         .collect())
 }
 
-pub(super) fn operators(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+pub(super) fn operators(rel: &SystemRelation, _: &dyn EvalContext) -> SystemRows {
     Ok(functions::all_operators()
         .iter()
         .filter(|o| !o.name.is_empty() && o.name.bytes().all(|b| b"+-*/<>=~!@#%^&|`?".contains(&b)))
@@ -348,7 +348,7 @@ fn cast_method(c: &functions::CastEntry) -> (u32, &'static str) {
 /// Numbers from here on are Nyala's own.
 const OWN_FUNCTIONS: u32 = 9_000;
 
-pub(super) fn casts(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+pub(super) fn casts(rel: &SystemRelation, _: &dyn EvalContext) -> SystemRows {
     Ok(functions::all_casts()
         .iter()
         .enumerate()

@@ -12,7 +12,7 @@ use sql_ir::system_relation::{Asked, SystemRelation};
 use types::{Array, Datum, type_info};
 
 use super::keys;
-use super::{Rows, access, oid, row, text};
+use super::{SystemRows, access, oid, row, text};
 
 /// Whether an object belongs to the session's database.
 pub(super) fn in_database(catalog: &Catalog, schema: Oid, cx: &dyn EvalContext) -> bool {
@@ -133,11 +133,11 @@ pub(super) fn oid_array(values: &[u32], lower: i32) -> Datum {
     Datum::Array(std::sync::Arc::new(Array { element: types::oid::OID, dims, values }))
 }
 
-pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     classes_of(rel, cx, Asked::All)
 }
 
-pub(super) fn classes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
+pub(super) fn classes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> SystemRows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     let mut referenced = None;
@@ -350,11 +350,11 @@ pub(super) fn storage_of(ty: Oid) -> &'static str {
     }
 }
 
-pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     attributes_of(rel, cx, Asked::All)
 }
 
-pub(super) fn attributes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
+pub(super) fn attributes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> SystemRows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     // The columns of an index come with those of its table.
@@ -457,12 +457,12 @@ fn plain(rel: &SystemRelation, relation: Oid, said: (&str, bool), ty: Ty, collat
     )
 }
 
-pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     indexes_of(rel, cx, Asked::All)
 }
 
 /// The rows of the table that an index is of.
-pub(super) fn index_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
+pub(super) fn index_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> SystemRows {
     match asked {
         Asked::Of(oid) => match cx.catalog().index(oid).map(|index| index.table) {
             Some(table) => indexes_of(rel, cx, Asked::Of(table)),
@@ -473,7 +473,7 @@ pub(super) fn index_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<
 }
 
 /// The indexes of the tables that are asked for.
-pub(super) fn indexes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
+pub(super) fn indexes_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> SystemRows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for table in keys::tables(asked, &catalog, cx) {
@@ -564,11 +564,11 @@ pub(crate) fn column_of_node(node: &str) -> Option<i16> {
     node.strip_prefix("{DEFAULT :column ")?.split(' ').next()?.parse().ok()
 }
 
-pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     defaults_of(rel, cx, Asked::All)
 }
 
-pub(super) fn defaults_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> Rows {
+pub(super) fn defaults_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Asked<'_>) -> SystemRows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for table in keys::tables(asked, &catalog, cx) {
@@ -592,7 +592,7 @@ pub(super) fn defaults_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Ask
     Ok(rows)
 }
 
-pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let all = catalog.walk().filter_map(|o| catalog.sequence(o.oid()));
     Ok(all

@@ -5,9 +5,9 @@ use sql_ir::system_relation::SystemRelation;
 use types::Datum;
 
 use super::relations::text_array;
-use super::{Rows, row, text};
+use super::{SystemRows, row, text};
 
-pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let values = cx.setting_values();
     Ok(values
         .into_iter()

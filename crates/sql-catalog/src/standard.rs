@@ -10,9 +10,9 @@ use super::information::{made_type, shown_type};
 use super::relations::tables_of;
 use super::sight::Sight;
 use super::views::name_of;
-use super::{Rows, row, text};
+use super::{SystemRows, row, text};
 
-pub(super) fn catalog_name(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn catalog_name(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     Ok(vec![row(rel, vec![("catalog_name", text(&cx.identity().database))])])
 }
 
@@ -20,7 +20,7 @@ pub(super) fn catalog_name(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 const CHARACTER_SET: &str = "UTF8";
 
 /// None of the collations has the locale of a database, so that its default collation has no name here.
-pub(super) fn character_sets(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn character_sets(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let columns = vec![
         ("character_set_name", text(CHARACTER_SET)),
         ("character_repertoire", text("UCS")),
@@ -30,12 +30,12 @@ pub(super) fn character_sets(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows
     Ok(vec![row(rel, columns)])
 }
 
-pub(super) fn collations(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn collations(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let of = |name: &str| row(rel, [collation_name(name, cx), vec![("pad_attribute", text("NO PAD"))]].concat());
     Ok(COLLATIONS.iter().map(|collation| of(collation.name)).collect())
 }
 
-pub(super) fn collation_character_set_applicability(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn collation_character_set_applicability(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let of =
         |name: &str| row(rel, [collation_name(name, cx), vec![("character_set_name", text(CHARACTER_SET))]].concat());
     Ok(COLLATIONS.iter().map(|collation| of(collation.name)).collect())
@@ -50,7 +50,7 @@ fn collation_name(name: &str, cx: &dyn EvalContext) -> Vec<(&'static str, Datum)
 }
 
 /// Roles whose rights the current user has.
-pub(super) fn enabled_roles(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn enabled_roles(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     for object in catalog.walk() {
@@ -69,7 +69,7 @@ fn each_column(
     cx: &dyn EvalContext,
     names: [&'static str; 3],
     mut make: impl FnMut(&Sight<'_>, &TableDesc, &ColumnDesc) -> Option<Vec<(&'static str, Datum)>>,
-) -> Rows {
+) -> SystemRows {
     let (catalog, database) = (cx.catalog(), cx.identity().database);
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     for table in tables_of(&catalog, cx).iter().filter(|t| t.kind != TableKind::MaterializedView) {
@@ -87,7 +87,7 @@ fn each_column(
 const OF_TABLE: [&str; 3] = ["table_catalog", "table_schema", "table_name"];
 const OF_OBJECT: [&str; 3] = ["object_catalog", "object_schema", "object_name"];
 
-pub(super) fn column_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn column_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let (catalog, database) = (cx.catalog(), cx.identity().database);
     each_column(rel, cx, OF_TABLE, |sight, _, column| {
         let ty = shown_type(&catalog, column).0;
@@ -106,7 +106,7 @@ pub(super) fn column_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Ro
 }
 
 /// The columns whose types are domains.
-pub(super) fn column_domain_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn column_domain_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let (catalog, database) = (cx.catalog(), cx.identity().database);
     each_column(rel, cx, OF_TABLE, |sight, _, column| {
         let domain = catalog.user_type(column.type_oid).filter(|_| types::user::is_domain(column.type_oid))?;
@@ -122,7 +122,7 @@ pub(super) fn column_domain_usage(rel: &SystemRelation, cx: &dyn EvalContext) ->
     })
 }
 
-pub(super) fn data_type_privileges(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn data_type_privileges(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     each_column(rel, cx, OF_OBJECT, |sight, table, column| {
         if !sight.column(table, column.number) {
             return None;
@@ -131,7 +131,7 @@ pub(super) fn data_type_privileges(rel: &SystemRelation, cx: &dyn EvalContext) -
     })
 }
 
-pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let (catalog, database) = (cx.catalog(), cx.identity().database);
     let mut rows = each_column(rel, cx, OF_OBJECT, |sight, table, column| {
         if !sight.column(table, column.number) {
@@ -155,7 +155,7 @@ pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows 
 }
 
 /// Generated columns and the columns they are computed from.
-pub(super) fn column_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn column_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let (catalog, database) = (cx.catalog(), cx.identity().database);
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     for table in tables_of(&catalog, cx).into_iter().filter(|table| sight.has_role(table.owner)) {
@@ -180,7 +180,7 @@ pub(super) fn column_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) ->
 }
 
 /// The tables that constraints are about: for a foreign key the one that it points at.
-pub(super) fn constraint_table_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn constraint_table_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let (catalog, database) = (cx.catalog(), cx.identity().database);
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     for table in tables_of(&catalog, cx) {
@@ -240,13 +240,13 @@ fn each_use(cx: &dyn EvalContext, mut make: impl FnMut(Vec<(&'static str, Datum)
     }
 }
 
-pub(super) fn view_table_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn view_table_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let mut rows = Vec::new();
     each_use(cx, |names, _, _| rows.push(row(rel, names)));
     Ok(rows)
 }
 
-pub(super) fn view_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn view_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let mut rows = Vec::new();
     each_use(cx, |names, target, used| {
         for &number in used {

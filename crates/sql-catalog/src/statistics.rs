@@ -9,7 +9,7 @@ use types::{Array, Datum, OutputSettings, oid as oids};
 
 use super::relations::tables_of;
 use super::views::name_of;
-use super::{Rows, oid, row, text};
+use super::{SystemRows, oid, row, text};
 
 /// Values as the text of an array of their type.
 fn array_text(values: &[Datum], element: base::Oid) -> Datum {
@@ -35,7 +35,7 @@ fn shares(of: &ColumnStatistics) -> Datum {
     Datum::Array(std::sync::Arc::new(Array { element: oids::FLOAT4, dims, values }))
 }
 
-pub(super) fn stats(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn stats(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let (catalog, who) = (cx.catalog(), cx.identity().who());
     let mut rows = Vec::new();
     for table in tables_of(&catalog, cx) {
@@ -67,7 +67,7 @@ pub(super) fn stats(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn statistic(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn statistic(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let mut rows = Vec::new();
     let catalog = cx.catalog();
     for table in tables_of(&catalog, cx) {

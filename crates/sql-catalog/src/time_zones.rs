@@ -5,7 +5,7 @@ use sql_ir::system_relation::SystemRelation;
 use types::datetime::{NamedOffset, named_zones, zone_abbreviations};
 use types::{Datum, Interval};
 
-use super::{Rows, row, text};
+use super::{SystemRows, row, text};
 
 fn shown(rel: &SystemRelation, offset: &NamedOffset, name: &'static str) -> Vec<Datum> {
     let east = Interval { months: 0, days: 0, micros: i64::from(offset.east) * 1_000_000 };
@@ -20,10 +20,10 @@ fn shown(rel: &SystemRelation, offset: &NamedOffset, name: &'static str) -> Vec<
     row(rel, columns)
 }
 
-pub(super) fn names(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn names(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     Ok(named_zones(cx.transaction_timestamp()).iter().map(|zone| shown(rel, zone, "name")).collect())
 }
 
-pub(super) fn abbreviations(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn abbreviations(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     Ok(zone_abbreviations(cx.transaction_timestamp()).iter().map(|zone| shown(rel, zone, "abbrev")).collect())
 }

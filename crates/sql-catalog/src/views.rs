@@ -7,13 +7,13 @@ use types::Datum;
 
 use super::relations::{has_triggers, in_database, referenced_tables, tables_of};
 use super::sight::Sight;
-use super::{Rows, definitions, oid, row, text};
+use super::{SystemRows, definitions, oid, row, text};
 
 pub(super) fn name_of(catalog: &Catalog, object: base::Oid) -> String {
     catalog.get(object).map(|o| o.name().to_string()).unwrap_or_default()
 }
 
-pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let referenced = referenced_tables(&catalog);
     let mut rows: Vec<Vec<Datum>> = tables_of(&catalog, cx)
@@ -51,7 +51,7 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for table in tables_of(&catalog, cx) {
@@ -73,7 +73,7 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     for sequence in catalog.walk().filter_map(|o| catalog.sequence(o.oid())) {
@@ -104,7 +104,7 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn views(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn views(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let all = tables_of(&catalog, cx).into_iter().filter(|t| t.kind == TableKind::View);
     Ok(all
@@ -122,7 +122,7 @@ pub(super) fn views(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         .collect())
 }
 
-pub(super) fn materialized_views(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+pub(super) fn materialized_views(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let catalog = cx.catalog();
     let all = tables_of(&catalog, cx).into_iter().filter(|t| t.kind == TableKind::MaterializedView);
     Ok(all

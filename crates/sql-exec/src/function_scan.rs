@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use base::{Result, work};
+use sql_functions::SetRows;
 use sql_plan::{FunctionNode, SystemNode};
 use types::Datum;
 
 use super::{Cx, Next, Operator};
 
-type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
-
 /// Reads the rows of a function.
 pub(super) struct FunctionScan {
     node: Arc<FunctionNode>,
     /// Rows of each function; `None` for one that is done. Empty before the first row.
-    rows: Vec<Option<Rows>>,
+    rows: Vec<Option<SetRows>>,
     row: Vec<Datum>,
     number: i64,
 }

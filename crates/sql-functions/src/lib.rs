@@ -484,7 +484,10 @@ pub struct Function {
 }
 
 /// A set-returning function's code: all rows at once, each with the function's columns.
-pub type SetFn = fn(&dyn EvalContext, &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>>;
+pub type SetFn = fn(&dyn EvalContext, &[Datum]) -> Result<SetRows>;
+
+/// The rows of a set-returning function, made as they are asked for.
+pub type SetRows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
 
 /// A set-returning function.
 pub struct SetFunction {

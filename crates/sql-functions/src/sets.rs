@@ -16,9 +16,7 @@ use types::room::Room as _;
 use types::{Array, Datum};
 
 use super::entry::{mismatch, set, text_of};
-use super::{EvalContext, SetFunction, text};
-
-type Rows = Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>>;
+use super::{EvalContext, SetFunction, SetRows, text};
 
 /// The table.
 #[rustfmt::skip]
@@ -60,11 +58,11 @@ pub static SEQUENCE_STATE: SetFunction =
 /// A row of one value, beside others in ROWS FROM; it has no name that a call could use.
 pub static SINGLE_VALUE: SetFunction = set(9522, "", &[ANYELEMENT], &[("", ANYELEMENT)], single_value).lax();
 
-fn single_value(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+fn single_value(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     Ok(Box::new(std::iter::once(Ok(vec![args.first().cloned().unwrap_or_default()]))))
 }
 
-fn sequence_state(cx: &dyn EvalContext, args: &[Datum]) -> Rows {
+fn sequence_state(cx: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let Some(Datum::Oid(oid)) = args.first() else { return Err(mismatch("sequence_state")) };
     let (last_value, is_called) = cx.sequence_state(base::Oid(*oid))?;
     let row = vec![Datum::Int8(last_value), Datum::Int8(0), Datum::Bool(is_called)];
@@ -72,7 +70,7 @@ fn sequence_state(cx: &dyn EvalContext, args: &[Datum]) -> Rows {
 }
 
 /// Rows of one column.
-fn column(values: impl Iterator<Item = Datum> + Send + 'static) -> Rows {
+fn column(values: impl Iterator<Item = Datum> + Send + 'static) -> Result<SetRows> {
     Ok(Box::new(values.map(|v| Ok(vec![v]))))
 }
 
@@ -92,20 +90,20 @@ impl Iterator for Elements {
     }
 }
 
-fn unnest(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+fn unnest(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let [Datum::Array(array)] = args else { return Err(mismatch("unnest")) };
     column(Elements { array: Arc::clone(array), next: 0 })
 }
 
 /// Elements with their places, counted from 1.
-fn expand_array(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+fn expand_array(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let [Datum::Array(array)] = args else { return Err(mismatch("_pg_expandarray")) };
     let elements = Elements { array: Arc::clone(array), next: 0 };
     Ok(Box::new(elements.zip(1..).map(|(value, n)| Ok(vec![value, Datum::Int4(n)]))))
 }
 
 /// `name=value` apart.
-fn options_to_table(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+fn options_to_table(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let [Datum::Array(array)] = args else { return Err(mismatch("pg_options_to_table")) };
     let elements = Elements { array: Arc::clone(array), next: 0 };
     Ok(Box::new(elements.map(|option| {
@@ -118,15 +116,15 @@ fn options_to_table(_: &dyn EvalContext, args: &[Datum]) -> Rows {
 }
 
 /// The rows of a function about what no relation is.
-fn nothing(_: &dyn EvalContext, _: &[Datum]) -> Rows {
+fn nothing(_: &dyn EvalContext, _: &[Datum]) -> Result<SetRows> {
     column(std::iter::empty())
 }
 
-fn listening_channels(cx: &dyn EvalContext, _: &[Datum]) -> Rows {
+fn listening_channels(cx: &dyn EvalContext, _: &[Datum]) -> Result<SetRows> {
     column(cx.listening_channels().into_iter().map(|channel| Datum::text(&channel)))
 }
 
-fn generate_subscripts(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+fn generate_subscripts(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let (Some(Datum::Array(array)), Some(Datum::Int4(dimension))) = (args.first(), args.get(1)) else {
         return Err(mismatch("generate_subscripts"));
     };
@@ -141,7 +139,7 @@ fn generate_subscripts(_: &dyn EvalContext, args: &[Datum]) -> Rows {
     }
 }
 
-fn string_to_table(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+fn string_to_table(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let Some(Datum::Text(text)) = args.first() else { return column(std::iter::empty()) };
     let null = match args.get(2) {
         Some(Datum::Text(null)) => Some(null.to_string()),

@@ -22,7 +22,7 @@ use sql_plan::{self as plan, EngineRows, PlannedTable, ReferencedKey, Referencin
 use types::Datum;
 
 use super::context::StatementContext;
-use super::drive::Rows;
+use super::drive::RowList;
 use super::{Block, Session};
 
 /// Bytes of a check in the queue.
@@ -305,7 +305,7 @@ impl Session {
         self.transaction().begin_newest_command();
         let mut params = old.to_vec();
         params.resize(old.len() * 2, Datum::Null);
-        let mut rows = Rows::default();
+        let mut rows = RowList::default();
         self.drive_into(&mut Execution::new(plan, params), &mut rows).await?;
         self.transaction().begin_command();
         if rows.0.is_empty() {

@@ -74,9 +74,9 @@ fn named(columns: &[ResultColumn]) -> bool {
 
 /// Collects rows.
 #[derive(Default)]
-pub(crate) struct Rows(pub Vec<Vec<Datum>>);
+pub(crate) struct RowList(pub Vec<Vec<Datum>>);
 
-impl RowSink for Rows {
+impl RowSink for RowList {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
         self.0.push(row.owned().collect());
         Ok(false)

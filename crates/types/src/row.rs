@@ -802,6 +802,8 @@ mod tests {
 
     #[test]
     fn damaged_bytes_are_reported_and_do_not_panic() {
+        let mut reading = user::Current::by(&Arc::default());
+        let _entered = reading.enter();
         let layout = layout(&TYPES);
         let mut tuple = Vec::new();
         layout.encode(&values("hello"), &mut tuple).unwrap();

@@ -93,7 +93,7 @@ pub(crate) fn name_in(json: &[u8]) -> Option<String> {
 
 /// What one transaction made of its rows: a row may be written more than once under one timestamp, and only its last state
 /// is loaded (`None`: deleted).
-pub(crate) type Rows = BTreeMap<(StorageId, RowId), Option<(LayoutId, Vec<u8>)>>;
+pub(crate) type PreparedRows = BTreeMap<(StorageId, RowId), Option<(LayoutId, Vec<u8>)>>;
 
 /// Names the storage that tables of `mvcc` are.
 struct Storages<'s> {
@@ -351,7 +351,7 @@ pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<(C
 pub(crate) struct Restoring {
     id: TxnId,
     state: PreparedState,
-    rows: Rows,
+    rows: PreparedRows,
     core: mvcc::Transaction,
     inserted: Vec<(StorageId, RowId)>,
     definitions: Option<Restored>,
@@ -366,7 +366,7 @@ impl Restoring {
         tables: &BTreeMap<StorageId, Arc<TableStore>>,
         id: TxnId,
         json: &[u8],
-        rows: Rows,
+        rows: PreparedRows,
         mut definitions: Option<Restored>,
     ) -> Result<Restoring, String> {
         let state = serde_json::from_slice(json).map_err(|e| format!("a prepared transaction cannot be read: {e}"))?;

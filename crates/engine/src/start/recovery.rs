@@ -22,7 +22,7 @@ use types::user::Current;
 use crate::catalog;
 use crate::checkpoint::{ImageState, Images, META_OBJECTS, META_PREPARED, META_STATE, table_of};
 use crate::commit::gate::Gates;
-use crate::commit::prepared::{self, Filler, Prepared, Restored, Restoring, Rows};
+use crate::commit::prepared::{self, Filler, Prepared, PreparedRows, Restored, Restoring};
 use crate::record::{Op, Ops, StorageId};
 use crate::sequence::Sequences;
 use crate::shard::{CurrentCatalog, Inner, Shard, ShardOptions};
@@ -202,8 +202,8 @@ impl Replay {
 
     /// What the operations of a prepared transaction make of rows. REQUIRES that all rows are applied. One that defines, too, may
     /// have given up storage that it had made: rows of that are left out.
-    fn rows_of(&self, ops: Vec<(u64, Op<'_>)>, defines: bool) -> Result<Rows, String> {
-        let mut rows = Rows::default();
+    fn rows_of(&self, ops: Vec<(u64, Op<'_>)>, defines: bool) -> Result<PreparedRows, String> {
+        let mut rows = PreparedRows::default();
         for (_, op) in ops {
             if let Op::Insert { storage, .. } | Op::Update { storage, .. } | Op::Delete { storage, .. } = &op
                 && (!defines || self.tables.contains_key(storage))
@@ -235,7 +235,7 @@ impl Replay {
         self.tables.get(&storage).ok_or_else(|| format!("rows of {storage:?}, which was never made"))
     }
 
-    fn row_of(&self, op: Op<'_>, rows: &mut Rows) -> Result<(), String> {
+    fn row_of(&self, op: Op<'_>, rows: &mut PreparedRows) -> Result<(), String> {
         match op {
             Op::Insert { storage, row, layout, tuple } => {
                 self.rows(storage)?;
@@ -441,7 +441,7 @@ pub(crate) fn open(
         store,
         log,
         gates: Gates::new(replayed.last_ts),
-        catalog: CurrentCatalog::new(catalog),
+        catalog: Arc::new(CurrentCatalog::new(catalog)),
         catalog_ts: AtomicU64::new(replayed.last_ts.0),
         tables: RwLock::new(tables.into_iter().collect::<FxHashMap<_, _>>()),
         stripes: Stripes::new(),

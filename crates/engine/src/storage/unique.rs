@@ -2,7 +2,7 @@
 
 use base::{Error, LayoutId, RowId, SqlState, Timestamp, TxnId};
 use engine_api::Catalog;
-use mvcc::index::{KeyTooLong, OrderedIndex as _, Rows};
+use mvcc::index::{KeyTooLong, OrderedIndex as _, RowIds};
 use mvcc::{Guard, Newest, ReadVersion, Table, pin};
 use parking_lot::Mutex;
 
@@ -124,14 +124,14 @@ pub fn conflict(
     own: TxnId,
     free: &mut Timestamp,
 ) -> Option<Entered> {
-    let mut candidates = Rows::new();
+    let mut candidates = RowIds::new();
     index.tree.get(key, &mut candidates);
     conflict_among(candidates, shape, rows, index, key, row, own, free)
 }
 
 /// As [`conflict`], among the rows that have the key.
 fn conflict_among(
-    candidates: Rows,
+    candidates: RowIds,
     shape: &Shape,
     rows: &Table,
     index: &IndexStore,
@@ -182,7 +182,7 @@ pub fn enter(
         return insert(index, key, row);
     }
     let _latch = stripes.latch(index, key);
-    let mut others = Rows::new();
+    let mut others = RowIds::new();
     match index.tree.insert_alone(key, row, &mut others) {
         Ok(true) => return Entered::Done(true),
         Ok(false) => {}

@@ -19,7 +19,7 @@ use engine_api::{
     PreparedTransaction, RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode,
     TableRef, Txn, TxnOptions, WaitPolicy,
 };
-use mvcc::index::Rows;
+use mvcc::index::RowIds;
 use mvcc::{LockResult, ViewToken};
 use parking_lot::Mutex;
 
@@ -84,7 +84,7 @@ pub(crate) struct Transaction {
     keys: (Vec<u8>, Vec<u8>),
     /// By index, keys that are computed before a row is written.
     ahead: Vec<Ahead>,
-    rows: Rows,
+    rows: RowIds,
     /// What [`Txn::take_unproven`] takes.
     unproven: Vec<(Oid, RowId)>,
 }
@@ -118,7 +118,7 @@ impl Transaction {
             scratch: Vec::new(),
             keys: (Vec::new(), Vec::new()),
             ahead: Vec::new(),
-            rows: Rows::new(),
+            rows: RowIds::new(),
             unproven: Vec::new(),
         }
     }

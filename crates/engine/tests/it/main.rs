@@ -8,6 +8,7 @@ mod fixtures;
 mod indexes;
 mod large;
 mod loads;
+mod made_types;
 mod memory;
 mod prepared;
 mod prepared_definitions;

@@ -79,7 +79,7 @@ pub struct KeyTooLong {
 }
 
 /// Rows of one key; four fit without allocation.
-pub type Rows = SmallVec<[RowId; 4]>;
+pub type RowIds = SmallVec<[RowId; 4]>;
 
 /// Ordered multimap from memcomparable key bytes to row ids. Entries are unique as (key, row) pairs and ordered by key,
 /// then row. All methods may be called by any number of threads at once.
@@ -95,7 +95,7 @@ pub trait OrderedIndex: Send + Sync {
     ///
     /// # Errors
     /// [`KeyTooLong`].
-    fn insert_alone(&self, key: &[u8], row: RowId, others: &mut Rows) -> Result<bool, KeyTooLong> {
+    fn insert_alone(&self, key: &[u8], row: RowId, others: &mut RowIds) -> Result<bool, KeyTooLong> {
         let before = others.len();
         self.get(key, others);
         if others.len() == before { self.insert(key, row) } else { Ok(false) }
@@ -117,7 +117,7 @@ pub trait OrderedIndex: Send + Sync {
     ) -> bool;
 
     /// Appends the rows of exactly this key, ascending.
-    fn get(&self, key: &[u8], out: &mut Rows);
+    fn get(&self, key: &[u8], out: &mut RowIds);
 
     /// Number of entries; exact when nobody is writing.
     fn len(&self) -> usize;

@@ -4,7 +4,7 @@ use super::mend::Mended;
 use super::node::{FarKeys as _, Image, Node, Reading, Writing, retire_far};
 use super::page::{Entry, HIGH, Header, LINK, Page, PageMut};
 use super::position::{Direction, KeyRange, Position, Restart};
-use super::{EntryBatch, KeyTooLong, MAX_KEY_LEN, OrderedIndex, Rows, latch, scan};
+use super::{EntryBatch, KeyTooLong, MAX_KEY_LEN, OrderedIndex, RowIds, latch, scan};
 use crate::epoch::{Guard, pin};
 use crate::memory::{Memory, Padded, block_bytes};
 use crate::sync::{AtomicI64, AtomicU64, Ordering, spin, stripe};
@@ -270,7 +270,7 @@ impl<const N: usize> BTreeIndex<N> {
         Ok(Some(count % 8 == 0 && leaf.live_bytes() < N * 8 / 4))
     }
 
-    fn try_get(&self, position: &Position<'_>, guard: &Guard, out: &mut Rows) -> Result<Option<u64>, Restart> {
+    fn try_get(&self, position: &Position<'_>, guard: &Guard, out: &mut RowIds) -> Result<Option<u64>, Restart> {
         let leaf = self.leaf(&position.inclusive(), guard)?;
         let header = leaf.header();
         let mut at = leaf.find(header, position)?;
@@ -318,7 +318,7 @@ impl<const N: usize> OrderedIndex for BTreeIndex<N> {
         self.insert_unless(key, row, Unless::Pair)
     }
 
-    fn insert_alone(&self, key: &[u8], row: RowId, others: &mut Rows) -> Result<bool, KeyTooLong> {
+    fn insert_alone(&self, key: &[u8], row: RowId, others: &mut RowIds) -> Result<bool, KeyTooLong> {
         if self.insert_unless(key, row, Unless::Key)? {
             return Ok(true);
         }
@@ -354,7 +354,7 @@ impl<const N: usize> OrderedIndex for BTreeIndex<N> {
         scan::scan(self, range, direction, resume, limit, out, &guard)
     }
 
-    fn get(&self, key: &[u8], out: &mut Rows) {
+    fn get(&self, key: &[u8], out: &mut RowIds) {
         if key.len() > MAX_KEY_LEN {
             return;
         }

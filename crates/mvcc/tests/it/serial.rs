@@ -15,7 +15,7 @@ use crate::support::{GRANTED, LAYOUT};
 
 /// What a transaction has read: rows, or all of them.
 enum Reads<'a> {
-    Rows(&'a [RowId]),
+    RowIds(&'a [RowId]),
     All,
 }
 

@@ -13,7 +13,7 @@ use types::jsonpath::JsonPath;
 use types::oid::*;
 
 use super::super::entry::{immutable, mismatch, set, stable};
-use super::super::{EvalContext, Function, SetFunction};
+use super::super::{EvalContext, Function, SetFunction, SetRows};
 use super::change::datum;
 use super::invalid;
 
@@ -109,7 +109,7 @@ impl Call {
         self.items(cx)?.0.first().map_or(Ok(Datum::Null), datum)
     }
 
-    fn rows(&self, cx: &dyn EvalContext) -> Result<Rows> {
+    fn rows(&self, cx: &dyn EvalContext) -> Result<SetRows> {
         Ok(Box::new(self.items(cx)?.0.into_iter().map(|item| Ok(vec![datum(&item)?]))))
     }
 
@@ -164,13 +164,11 @@ fn query_first_tz(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 /// The rows of a set.
-type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
-
-fn query(cx: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+fn query(cx: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     Call::of(args)?.rows(cx)
 }
 
-fn query_tz(cx: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+fn query_tz(cx: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     Call::zoned(args)?.rows(cx)
 }
 

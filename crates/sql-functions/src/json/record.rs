@@ -8,7 +8,7 @@ use types::oid::{JSON, TEXT};
 use types::{Array, Datum, InputContext, OutputSettings, element_of, json, oid};
 
 use super::super::entry::{mismatch, set, text_of};
-use super::super::{EvalContext, SetFunction};
+use super::super::{EvalContext, SetFunction, SetRows};
 use super::scan::{self, DocumentKind};
 use super::{invalid, write_json};
 
@@ -216,10 +216,8 @@ pub(in super::super) static SET_FUNCTIONS: &[SetFunction] = &[
     set(9581, "json rows", &[JSON, TEXT], &[("", JSON)], rows),
 ];
 
-type Rows = Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>>;
-
 /// One row: the document, which must be an object, or NULL.
-fn row(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+fn row(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     if let Some(Datum::Text(text)) = args.first() {
         check_object(text)?;
     }
@@ -228,7 +226,7 @@ fn row(_: &dyn EvalContext, args: &[Datum]) -> Rows {
 }
 
 /// The objects of an array; the second argument is the name of the function, for errors.
-fn rows(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+fn rows(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let rows: Vec<Datum> = objects(text_of(args, 0)?, text_of(args, 1)?)?.into_iter().map(Datum::from).collect();
     Ok(Box::new(rows.into_iter().map(|row| Ok(vec![row]))))
 }

@@ -9,7 +9,7 @@ use types::oid::*;
 use types::{Datum, Snapshot};
 
 use super::super::entry::{immutable, mismatched, set, stable, volatile};
-use super::super::{EvalContext, Function, SetFunction};
+use super::super::{EvalContext, Function, SetFunction, SetRows};
 
 /// What is asked of the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,8 +140,6 @@ fn sees<const BIGINT: bool>(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum
     }
 }
 
-type Rows = Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>>;
-
-fn running<const BIGINT: bool>(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+fn running<const BIGINT: bool>(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     Ok(Box::new(of(args)?.running.into_iter().map(|number| Ok(vec![shown(number, BIGINT)]))))
 }

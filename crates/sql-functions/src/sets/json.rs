@@ -3,9 +3,9 @@
 use base::{Error, Result, SqlState};
 use types::Datum;
 
-use super::super::EvalContext;
 use super::super::json::scan::{self, DocumentKind};
-use super::{Rows, column, document};
+use super::super::{EvalContext, SetRows};
+use super::{column, document};
 
 fn invalid(message: String) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
@@ -35,31 +35,31 @@ fn room_for(parts: &[&str]) -> Result<()> {
     types::room::ask(parts.len() * EACH + parts.iter().map(|part| part.len()).sum::<usize>())
 }
 
-fn raw(parts: Vec<&str>) -> Rows {
+fn raw(parts: Vec<&str>) -> Result<SetRows> {
     room_for(&parts)?;
     column(parts.into_iter().map(Datum::from).collect::<Vec<_>>().into_iter())
 }
 
-fn as_text(parts: Vec<&str>) -> Rows {
+fn as_text(parts: Vec<&str>) -> Result<SetRows> {
     room_for(&parts)?;
     column(parts.into_iter().map(scan::to_text).collect::<Result<Vec<_>>>()?.into_iter())
 }
 
-pub(super) fn array_elements(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn array_elements(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     raw(elements(document(args)?, "json_array_elements")?)
 }
 
-pub(super) fn array_elements_text(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn array_elements_text(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let text = document(args)?;
     scan::check_escapes(text)?;
     as_text(elements(text, "json_array_elements_text")?)
 }
 
-pub(super) fn b_array_elements(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn b_array_elements(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     raw(b_elements(document(args)?)?)
 }
 
-pub(super) fn b_array_elements_text(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn b_array_elements_text(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     as_text(b_elements(document(args)?)?)
 }
 
@@ -81,7 +81,7 @@ fn b_fields<'a>(text: &'a str, name: &str) -> Result<Vec<(String, &'a str)>> {
     }
 }
 
-fn pairs(fields: Vec<(String, &str)>, value: impl Fn(&str) -> Result<Datum>) -> Rows {
+fn pairs(fields: Vec<(String, &str)>, value: impl Fn(&str) -> Result<Datum>) -> Result<SetRows> {
     let mut rows = Vec::with_capacity(fields.len());
     for (key, text) in fields {
         rows.push(Ok(vec![Datum::from(key), value(text)?]));
@@ -89,23 +89,23 @@ fn pairs(fields: Vec<(String, &str)>, value: impl Fn(&str) -> Result<Datum>) -> 
     Ok(Box::new(rows.into_iter()))
 }
 
-pub(super) fn each(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn each(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     pairs(fields(document(args)?)?, |v| Ok(Datum::from(v)))
 }
 
-pub(super) fn each_text(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn each_text(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     pairs(fields(document(args)?)?, scan::to_text)
 }
 
-pub(super) fn b_each(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn b_each(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     pairs(b_fields(document(args)?, "jsonb_each")?, |v| Ok(Datum::from(v)))
 }
 
-pub(super) fn b_each_text(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn b_each_text(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     pairs(b_fields(document(args)?, "jsonb_each_text")?, scan::to_text)
 }
 
-fn keys(fields: Vec<(String, &str)>) -> Rows {
+fn keys(fields: Vec<(String, &str)>) -> Result<SetRows> {
     column(fields.into_iter().map(|(key, _)| Datum::from(key)).collect::<Vec<_>>().into_iter())
 }
 
@@ -119,10 +119,10 @@ fn keyed<'a>(args: &'a [Datum], name: &str) -> Result<Vec<(String, &'a str)>> {
     }
 }
 
-pub(super) fn object_keys(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn object_keys(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     keys(keyed(args, "json_object_keys")?)
 }
 
-pub(super) fn b_object_keys(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn b_object_keys(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     keys(keyed(args, "jsonb_object_keys")?)
 }

@@ -1,9 +1,9 @@
 //! `pg_get_keywords`
 
+use base::Result;
 use types::Datum;
 
-use super::super::EvalContext;
-use super::Rows;
+use super::super::{EvalContext, SetRows};
 
 /// Words by category, and what PostgreSQL says of it.
 #[rustfmt::skip]
@@ -53,7 +53,7 @@ const NOT_LABELS: &str = "array as char character create day except fetch filter
     limit minute month notnull offset on order over overlaps precision returning second to union varying where \
     window with within without year";
 
-pub(super) fn pg_get_keywords(_: &dyn EvalContext, _: &[Datum]) -> Rows {
+pub(super) fn pg_get_keywords(_: &dyn EvalContext, _: &[Datum]) -> Result<SetRows> {
     let mut rows: Vec<Vec<Datum>> = Vec::new();
     for (code, description, words) in CATEGORIES {
         for word in words.split(' ') {

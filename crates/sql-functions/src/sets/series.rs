@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use base::{Error, Result, SqlState};
 use types::{Datum, Interval, Numeric, TimeZone, datetime, interval};
 
-use super::super::EvalContext;
 use super::super::entry::mismatch;
-use super::{Rows, column};
+use super::super::{EvalContext, SetRows};
+use super::column;
 
 fn invalid(message: &str) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
@@ -35,7 +35,7 @@ fn whole(start: i64, stop: i64, step: i64) -> Result<impl Iterator<Item = i64> +
     }))
 }
 
-pub(super) fn integers(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn integers(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let (start, stop, step) = match *args {
         [Datum::Int4(start), Datum::Int4(stop)] => (start, stop, 1),
         [Datum::Int4(start), Datum::Int4(stop), Datum::Int4(step)] => (start, stop, step),
@@ -44,7 +44,7 @@ pub(super) fn integers(_: &dyn EvalContext, args: &[Datum]) -> Rows {
     column(whole(start.into(), stop.into(), step.into())?.map(|v| Datum::Int4(v as i32)))
 }
 
-pub(super) fn bigints(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn bigints(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let (start, stop, step) = match *args {
         [Datum::Int8(start), Datum::Int8(stop)] => (start, stop, 1),
         [Datum::Int8(start), Datum::Int8(stop), Datum::Int8(step)] => (start, stop, step),
@@ -62,7 +62,7 @@ fn finite<'a>(value: &'a Datum, what: &str) -> Result<&'a Numeric> {
     }
 }
 
-pub(super) fn numerics(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn numerics(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let [start, stop, ..] = args else { return Err(mismatch("generate_series")) };
     let (start, stop) = (finite(start, "start value")?.clone(), finite(stop, "stop value")?.clone());
     let step = match args.get(2) {
@@ -116,7 +116,7 @@ impl Iterator for Instants {
     }
 }
 
-pub(super) fn timestamps(cx: &dyn EvalContext, args: &[Datum]) -> Rows {
+pub(super) fn timestamps(cx: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let (start, stop, step, zone) = match *args {
         [Datum::Timestamp(start), Datum::Timestamp(stop), Datum::Interval(step)] => (start, stop, step, None),
         [Datum::TimestampTz(start), Datum::TimestampTz(stop), Datum::Interval(step)] => {

@@ -9,12 +9,10 @@ use types::room::{self, Room as _};
 use types::{Array, Datum};
 
 use super::super::entry::{immutable, mismatched};
-use super::super::{EvalContext, Function, SetFn, SetFunction};
+use super::super::{EvalContext, Function, SetFn, SetFunction, SetRows};
 use super::pattern::{Found, Options, Pattern, compiled, is_match};
 
 /// The rows of a set-returning function.
-type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
-
 macro_rules! operator {
     ($holds:literal, $ignore_case:literal) => {
         |_, args| match args {
@@ -106,7 +104,7 @@ fn for_rows(args: &[Datum]) -> Result<(&str, &str, &str)> {
 }
 
 /// `regexp_matches(text, pattern [, flags])`: a row for each match with `g`, else for the first.
-fn regexp_matches(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+fn regexp_matches(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let (text, pattern, flags) = for_rows(args)?;
     let options = Options::parse(flags)?;
     let limit = if options.global { usize::MAX } else { 1 };
@@ -122,7 +120,7 @@ fn regexp_matches(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
 }
 
 /// `regexp_split_to_table(text, pattern [, flags])`
-fn regexp_split_to_table(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+fn regexp_split_to_table(_: &dyn EvalContext, args: &[Datum]) -> Result<SetRows> {
     let (text, pattern, flags) = for_rows(args)?;
     let regex = compiled(pattern, flags_without_global(flags, "regexp_split_to_table")?)?;
     let parts = texts(&split(&regex, text)?, text)?;

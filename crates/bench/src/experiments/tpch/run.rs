@@ -28,7 +28,7 @@ pub struct Timed {
 }
 
 /// Rows as text; `None` is NULL.
-type Rows = Vec<Vec<Option<Vec<u8>>>>;
+type Answer = Vec<Vec<Option<Vec<u8>>>>;
 
 /// Runs a query.
 ///
@@ -81,13 +81,13 @@ fn measure(connection: &mut Connection, sql: &str, repeat: u16) -> Result<Spread
 }
 
 /// The rows of the last answer.
-fn rows_of(connection: &Connection) -> Rows {
+fn rows_of(connection: &Connection) -> Answer {
     let row = |at| connection.row(at).cells().map(|cell| cell.map(<[u8]>::to_vec)).collect();
     (0..connection.row_count()).map(row).collect()
 }
 
 /// Where two results differ. Rows that ORDER BY holds for equal may be in any order.
-fn difference(query: &Query, one: &Rows, other: &Rows) -> Option<String> {
+fn difference(query: &Query, one: &Answer, other: &Answer) -> Option<String> {
     if one.len() != other.len() {
         return Some(format!("{} rows, not {}", one.len(), other.len()));
     }
@@ -113,7 +113,7 @@ mod tests {
     use super::super::queries::QUERIES;
     use super::*;
 
-    fn rows(text: &str) -> Rows {
+    fn rows(text: &str) -> Answer {
         let cell = |cell: &str| (cell != "-").then(|| cell.as_bytes().to_vec());
         text.lines().map(|line| line.split(' ').map(cell).collect()).collect()
     }

@@ -72,7 +72,7 @@ fn check_scans<const N: usize>(tree: &BTreeIndex<N>, model: &BTreeSet<Pair>, kin
 fn check_points<const N: usize>(tree: &BTreeIndex<N>, model: &BTreeSet<Pair>, kind: Keys, rng: &mut Rng) {
     for _ in 0..30 {
         let key = key(kind, rng);
-        let mut rows = Rows::new();
+        let mut rows = RowIds::new();
         tree.get(&key, &mut rows);
         let expected: Vec<RowId> =
             model.range((key.clone(), 0)..=(key.clone(), u64::MAX)).map(|pair| RowId(pair.1)).collect();
@@ -97,7 +97,7 @@ fn run<const N: usize>(kind: Keys, steps: usize, seed: u64) {
                 let same = model.range((key.clone(), 0)..=(key.clone(), u64::MAX));
                 let expected: Vec<RowId> = same.map(|pair| RowId(pair.1)).collect();
                 if rng.below(3) == 0 {
-                    let mut others = Rows::new();
+                    let mut others = RowIds::new();
                     assert_eq!(tree.insert_alone(&key, RowId(row), &mut others), Ok(expected.is_empty()));
                     assert_eq!(others.as_slice(), expected);
                     if expected.is_empty() {
@@ -182,7 +182,7 @@ fn index_rows_of_one_key_span_leaves() {
         }
     }
     for key in [b"a".as_slice(), b"b", b"ba", b"c"] {
-        let mut rows = Rows::new();
+        let mut rows = RowIds::new();
         tree.get(key, &mut rows);
         assert!(rows.iter().map(|row| row.0).eq(0..500));
     }

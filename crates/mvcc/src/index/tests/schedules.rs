@@ -105,7 +105,7 @@ fn index_schedules_of_descents() {
         };
         for _ in 0..3 {
             for n in [36, 40, 44, 48, 52, 56, 60] {
-                let mut rows = Rows::new();
+                let mut rows = RowIds::new();
                 tree.get(&key(n), &mut rows);
                 assert_eq!(rows.as_slice(), [RowId(n)]);
             }

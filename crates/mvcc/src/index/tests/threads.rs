@@ -69,7 +69,7 @@ fn stress<const N: usize>(writers: u64, rounds: usize) {
                     read_all(tree, direction, 1 + rng.below(300));
                     for _ in 0..200 {
                         let n = rng.below(KEYS as usize) as u64 / 3 * 3;
-                        let mut rows = Rows::new();
+                        let mut rows = RowIds::new();
                         tree.get(&key(n), &mut rows);
                         assert_eq!(rows.as_slice(), [RowId(n)]);
                     }
