@@ -1,8 +1,8 @@
-//! `nyala_memory`, `nyala_table_memory`: what memory is held for.
+//! `nyala_memory`, `nyala_table_memory`, `pg_shmem_allocations`: what memory is held for.
 
 use engine_api::{MemoryKind, TableMemoryUse};
 use rustc_hash::FxHashMap;
-use sql_functions::EvalContext;
+use sql_functions::{EvalContext, Server};
 use sql_ir::system_relation::SystemRelation;
 use types::Datum;
 
@@ -14,9 +14,8 @@ fn bytes(bytes: u64) -> Datum {
     Datum::Int8(i64::try_from(bytes).unwrap_or(i64::MAX))
 }
 
-/// One row per kind, then their sum, then what the process holds as the system sees it.
-pub(super) fn memory(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
-    let Some(server) = cx.server() else { return Ok(Vec::new()) };
+/// What all memory that is counted is held for: the kind, bytes, and their limit. Then its sum.
+fn kinds(server: &dyn Server) -> Vec<(&'static str, u64, Option<u64>)> {
     let held = server.engine().memory();
     let mut kinds = vec![
         ("row_headers", held.headers, None),
@@ -30,7 +29,22 @@ pub(super) fn memory(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let known: u64 = kinds.iter().map(|kind| kind.1).sum();
     kinds.push(("other", held.held.saturating_sub(known), None));
     kinds.push(("total", held.held, Some(held.limit)));
-    let mut rows: Vec<_> = kinds
+    kinds
+}
+
+/// All memory of tables and of the server is shared by its sessions.
+pub(super) fn allocations(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
+    let Some(server) = cx.server() else { return Ok(Vec::new()) };
+    let kinds = kinds(server).into_iter().filter(|(kind, ..)| *kind != "total");
+    let one =
+        |(kind, held, _)| row(rel, vec![("name", text(kind)), ("size", bytes(held)), ("allocated_size", bytes(held))]);
+    Ok(kinds.map(one).collect())
+}
+
+/// One row per kind, then their sum, then what the process holds as the system sees it.
+pub(super) fn memory(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
+    let Some(server) = cx.server() else { return Ok(Vec::new()) };
+    let mut rows: Vec<_> = kinds(server)
         .into_iter()
         .map(|(kind, held, limit)| {
             let mut columns = vec![("kind", text(kind)), ("bytes", bytes(held)), ("counted", Datum::Bool(true))];

@@ -244,6 +244,9 @@ pub(super) fn system_acl(name: &str) -> Datum {
     if !sql_parse::privileges::is_secret(name) {
         items.push(text("=r/postgres"));
     }
+    if sql_parse::privileges::reader_of(name).is_some() {
+        items.push(text("pg_read_all_stats=r/postgres"));
+    }
     text_array(items)
 }
 

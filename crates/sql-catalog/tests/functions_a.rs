@@ -17,6 +17,7 @@ struct Session {
 impl Session {
     fn new() -> Session {
         sql_catalog::install();
+        types::user::Current::by(&std::sync::Arc::default()).stay();
         let timezone = TimeZone::parse("America/New_York").expect("a zone of the bundled database");
         Session { settings: OutputSettings { timezone, ..OutputSettings::default() }, seed: Cell::new(0.25) }
     }

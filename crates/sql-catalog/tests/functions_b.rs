@@ -20,6 +20,7 @@ const NOW: i64 = 762_525_296_789_012;
 impl Still {
     fn new() -> Still {
         sql_catalog::install();
+        types::user::Current::by(&Arc::default()).stay();
         let mut catalog = Catalog::default();
         let schema = |oid, database, name: &str| {
             Arc::new(CatalogObject::Schema(SchemaDesc {

@@ -101,7 +101,12 @@ fn relation(cx: &dyn EvalContext, args: &[Datum], at: usize) -> Result<Option<Oi
 /// Everybody may read system relations, but for a few.
 fn on_system_relation(catalog: &Catalog, who: Who, oid: Oid, asked: &Asked) -> bool {
     let reads_all = roles::has_privileges_of(catalog, who, oids::ROLE_READ_ALL_DATA);
-    let open = |relation: &SystemRelation| reads_all || !privileges::is_secret(relation.name);
+    let open = |relation: &SystemRelation| {
+        let reader = privileges::reader_of(relation.name);
+        reads_all
+            || !privileges::is_secret(relation.name)
+            || reader.is_some_and(|role| roles::has_privileges_of(catalog, who, role))
+    };
     let readable = system_relation::numbered(oid).is_some_and(open);
     let means_something = !(asked.held | asked.grantable).is_empty();
     roles::is_superuser(catalog, who.role) && means_something || readable && asked.held.contains(Privileges::SELECT)

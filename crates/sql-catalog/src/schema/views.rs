@@ -193,6 +193,13 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         rows: settings::settings,
     },
     SystemRelation {
+        oid: Oid(12134),
+        schema: "pg_catalog",
+        name: "pg_shmem_allocations",
+        columns: &[("name", TEXT), ("off", INT8), ("size", INT8), ("allocated_size", INT8)],
+        rows: memory::allocations,
+    },
+    SystemRelation {
         oid: Oid(12211),
         schema: "pg_catalog",
         name: "pg_stat_activity",

@@ -275,7 +275,7 @@ pub fn denied(class: Class, name: &str) -> Error {
 }
 
 /// System relations that only superusers may read; of views over a function that is the superusers' own, the function.
-const SECRET: [(&str, Option<&str>); 11] = [
+const SECRET: [(&str, Option<&str>); 12] = [
     ("pg_authid", None),
     ("pg_config", Some("pg_config")),
     ("pg_file_settings", Some("pg_show_all_file_settings")),
@@ -284,10 +284,16 @@ const SECRET: [(&str, Option<&str>); 11] = [
     ("pg_largeobject", None),
     ("pg_replication_origin_status", Some("pg_show_replication_origin_status")),
     ("pg_shadow", None),
+    ("pg_shmem_allocations", Some("pg_get_shmem_allocations")),
     ("pg_statistic", None),
     ("pg_statistic_ext_data", None),
     ("pg_user_mapping", None),
 ];
+
+/// The role that may read a system relation beside superusers.
+pub fn reader_of(relation: &str) -> Option<Oid> {
+    (relation == "pg_shmem_allocations").then_some(oids::ROLE_READ_ALL_STATS)
+}
 
 /// Whether only superusers may read a system relation.
 pub fn is_secret(relation: &str) -> bool {
@@ -300,6 +306,9 @@ pub fn hidden(catalog: &Catalog, who: Who, relation: &str, is_view: bool) -> Opt
         return None;
     }
     let (_, function) = SECRET.iter().find(|(name, _)| *name == relation)?;
+    if reader_of(relation).is_some_and(|role| roles::has_privileges_of(catalog, who, role)) {
+        return None;
+    }
     let may_read = roles::has_privileges_of(catalog, who, oids::ROLE_READ_ALL_DATA);
     match function {
         Some(function) if may_read => Some(denied(Class::Function, function)),

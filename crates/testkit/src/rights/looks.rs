@@ -182,6 +182,7 @@ impl Writer<'_> {
                     "pg_config",
                     "pg_ident_file_mappings",
                     "pg_replication_origin_status",
+                    "pg_shmem_allocations",
                     "pg_statistic_ext_data",
                 ]);
                 format!("SELECT count(*) >= 0 FROM {view}")
