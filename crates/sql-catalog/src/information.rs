@@ -142,6 +142,7 @@ pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
             let of_sequence =
                 |value: fn(&SequenceDesc) -> i64| sequence.map_or(Datum::Null, |s| text(value(s).to_string()));
             let info = type_info(ty);
+            let refuses_null = matches!(domain.map(|d| &d.kind), Some(TypeKind::Domain(d)) if d.not_null);
             let mut values = Vec::from(type_facts(ty, typmod));
             values.extend(vec![
                 ("table_catalog", text(&database)),
@@ -156,7 +157,7 @@ pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
                         text(super::default_text(d, ty, false, cx))
                     }),
                 ),
-                ("is_nullable", text(if column.not_null { "NO" } else { "YES" })),
+                ("is_nullable", text(if column.not_null || refuses_null { "NO" } else { "YES" })),
                 ("data_type", text(sql_name(ty))),
                 ("udt_catalog", text(&database)),
                 ("udt_schema", text(made.map_or("pg_catalog".to_string(), |t| name_of(&catalog, t.schema)))),
