@@ -501,6 +501,7 @@ fn no_entry_works_for_long_without_a_look() {
     let nanos_max = millis.map(|n| n * 1_000_000);
     let only = std::env::var("NYALA_BUDGET_ONLY").unwrap_or_default();
     let mut trial = Trial { only, looks, nanos_max, is_timed, faults: Vec::new(), calls: 0 };
+    types::user::Current::by(&Arc::default()).stay();
     let cx = nobody(Arc::default());
     functions(&mut trial, &values, &cx);
     algorithms(&mut trial, &values, &cx);
