@@ -3,7 +3,7 @@
 //! Responsible for: input and output of those types at run time, `to_reg…`.
 //! Not responsible for: relations, which [`names`] finds.
 
-use base::work::Count;
+use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
 use rupg_sql::nodes::{Node, TypeName};
 use sql_bind as bind;
@@ -52,6 +52,7 @@ pub(super) fn input(cx: &dyn EvalContext, ty: Oid, text: &str) -> Result<Oid> {
 }
 
 fn find(cx: &dyn EvalContext, ty: Oid, text: &str) -> Result<Found> {
+    work::step(text.len())?;
     match ty {
         oid::REGCLASS => {
             let found = names::find_relation(cx, text)?;
