@@ -15,7 +15,7 @@ use crate::support::{GRANTED, LAYOUT};
 
 /// What a transaction has read: rows, or all of them.
 enum Reads<'a> {
-    RowIds(&'a [RowId]),
+    Rows(&'a [RowId]),
     All,
 }
 
