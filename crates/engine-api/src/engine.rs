@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use base::{Ending, LayoutId, Lsn, Oid, Result, RowId, TxnId, Unseen};
 
+use types::user::Committed;
+
 use crate::{AdvisoryKey, AdvisoryLocks, Catalog, CatalogObject, LockRow, RowBatch, SequenceDesc, Step};
 
 /// A transactional engine: one shard, or many behind one face.
-pub trait Engine: Send + Sync + 'static {
+pub trait Engine: Committed + 'static {
     /// The newest committed catalog.
     fn catalog(&self) -> Arc<Catalog>;
 

@@ -75,12 +75,6 @@ pub(crate) struct CurrentCatalog {
     catalog: RwLock<Arc<Catalog>>,
 }
 
-impl Committed for CurrentCatalog {
-    fn types(&self) -> Arc<Types> {
-        Arc::clone(self.catalog.read().types())
-    }
-}
-
 impl CurrentCatalog {
     pub fn new(catalog: Catalog) -> CurrentCatalog {
         CurrentCatalog { version: AtomicU64::new(catalog.version), catalog: RwLock::new(Arc::new(catalog)) }
@@ -115,7 +109,7 @@ pub(crate) struct Inner {
     pub store: Store,
     pub log: Log,
     pub gates: Gates,
-    pub catalog: Arc<CurrentCatalog>,
+    pub catalog: CurrentCatalog,
     /// The commit that made the catalog. Written before it is replaced.
     pub catalog_ts: AtomicU64,
     pub tables: RwLock<FxHashMap<StorageId, Arc<TableStore>>>,
@@ -230,9 +224,7 @@ impl Shard {
     /// Frees at most `budget` rows' worth of versions that nobody can see any more. For a background task; transactions
     /// do a little of it themselves.
     pub fn collect_garbage(&self, budget: usize) {
-        let committed: Arc<dyn Committed> = Arc::clone(&self.0.catalog) as _;
-        let mut reading = Current::of(committed);
-        let _entered = reading.enter();
+        let _entered = Current::of(Arc::new(self.clone())).entered();
         self.0.collect(budget);
     }
 
@@ -240,6 +232,12 @@ impl Shard {
     /// that read do a little of it themselves.
     pub fn reclaim(&self) {
         mvcc::reclaim();
+    }
+}
+
+impl Committed for Shard {
+    fn types(&self) -> Arc<Types> {
+        Arc::clone(self.0.catalog.get().types())
     }
 }
 

@@ -58,8 +58,7 @@ fn binary_of(value: &Datum, ty: Oid) -> Vec<u8> {
 
 /// The first byte chooses the type; then its text form, or its binary one.
 pub(crate) fn run(input: &[u8]) {
-    let mut reading = types::user::Current::by(&Arc::default());
-    let _entered = reading.enter();
+    let _entered = types::user::Current::by(&Arc::default()).entered();
     let Some((choice, bytes)) = input.split_first() else { return };
     let ty = TYPES[usize::from(*choice) % TYPES.len()];
     let settings = OutputSettings::default();

@@ -1,6 +1,8 @@
 //! Definitions that the server changes by itself at a start; those of earlier servers among them, whose expressions get references in
 //! the place of names (decision 0022).
 
+use std::sync::Arc;
+
 use base::Result;
 use engine::Shard;
 use engine_api::{CatalogObject, Durability, Engine as _, Step, TableLockMode, Txn, TxnOptions, WaitPolicy};
@@ -12,10 +14,9 @@ use types::user::Current;
 /// # Errors
 /// Those of a commit.
 pub async fn convert_all(shard: &Shard) -> Result<()> {
-    let catalog = shard.catalog();
-    let mut reading = Current::by(catalog.types());
-    let _entered = reading.enter();
-    let (converted, unclear) = convert(&catalog);
+    // Putting a table computes the shape of its rows, which depends on types.
+    Current::of(Arc::new(shard.clone())).stay();
+    let (converted, unclear) = convert(&shard.catalog());
     for unclear in unclear {
         tracing::warn!("{} stays a text: {}", unclear.what, unclear.why);
     }

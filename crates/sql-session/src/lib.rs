@@ -62,7 +62,7 @@ use sql_functions::statistics::{Replaced, Statistics};
 use sql_parse::privileges::{self, Who};
 use types::OutputSettings;
 use types::encoding::Conversion;
-use types::user::{Committed, Current, Types};
+use types::user::Current;
 
 pub use analyze::Refresher;
 pub use cancel::CancelToken;
@@ -199,7 +199,7 @@ impl Shared {
 
     /// The types that a session begins with. Who polls a session keeps them, and makes them the thread's meanwhile.
     pub fn types(&self) -> Current {
-        Current::of(Arc::new(CommittedTypes(Arc::clone(&self.engine))))
+        Current::of(self.engine.clone())
     }
 
     /// What is known of the values in tables.
@@ -282,15 +282,6 @@ pub struct Session {
     gate: Lsn,
     /// The version of the catalog whose types values are read by; 0 if it is the transaction's own, or none.
     types_version: Cell<u64>,
-}
-
-/// The types of the newest committed catalog.
-struct CommittedTypes(Arc<dyn Engine>);
-
-impl Committed for CommittedTypes {
-    fn types(&self) -> Arc<Types> {
-        Arc::clone(self.0.catalog().types())
-    }
 }
 
 /// Whether the current role may look into a schema; those it may not are left out of its search path.

@@ -802,8 +802,7 @@ mod tests {
 
     #[test]
     fn damaged_bytes_are_reported_and_do_not_panic() {
-        let mut reading = user::Current::by(&Arc::default());
-        let _entered = reading.enter();
+        let _entered = user::Current::by(&Arc::default()).entered();
         let layout = layout(&TYPES);
         let mut tuple = Vec::new();
         layout.encode(&values("hello"), &mut tuple).unwrap();

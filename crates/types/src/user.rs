@@ -2,13 +2,14 @@
 //!
 //! Responsible for: what reading, showing and comparing values needs of such a type, for each catalog ([`Types`]); which
 //! catalog the thread reads values by ([`Current`]).
-//! Not responsible for: which types a statement may name, and how ([`engine_api`'s catalog](self)).
+//! Not responsible for: which types a statement may name, and how (the catalog of `engine-api`).
 //!
 //! Values are read, shown and compared where no catalog is at hand. So a thread has current types: those of the catalog that
 //! the running statement is bound to, and behind them those that are committed by now, for rows that were written since. Whoever
 //! polls a session makes the session's own current for that time ([`Current::enter`]).
 //! Invariants: an OID is never used again; the mark of a label never changes, and is never another label's.
 
+use std::borrow::BorrowMut;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use crate::{Datum, type_info};
 pub const FIRST_OID: u32 = 16_384;
 
 /// What a type is made of.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub enum UserKind {
     /// Labels in the order of the type.
     Enum(Vec<Label>),
@@ -36,7 +37,7 @@ pub enum UserKind {
 }
 
 /// A label of an enum.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Label {
     /// What values hold. It never changes.
     pub mark: f32,
@@ -49,7 +50,7 @@ pub struct Label {
 }
 
 /// What values need of a type.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct UserType {
     /// Identity.
     pub oid: Oid,
@@ -84,15 +85,15 @@ pub trait Committed: Send + Sync {
 }
 
 /// The types that values are read by.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Current {
     /// Those of the catalog that the statement is bound to.
     bound: Option<Arc<Types>>,
     committed: Option<Arc<dyn Committed>>,
 }
 
-/// Undoes [`Current::enter`] when it is dropped.
-pub struct Entered<'c>(&'c mut Current);
+/// Gives the thread back the types it had when it is dropped.
+pub struct Entered<C: BorrowMut<Current>>(C);
 
 thread_local! {
     static CURRENT: RefCell<Current> = const { RefCell::new(Current { bound: None, committed: None }) };
@@ -111,7 +112,7 @@ impl Made {
     pub fn new(definition: UserType, others: &Types) -> Made {
         let base = match definition.kind {
             UserKind::Domain { base, .. } if base.0 < FIRST_OID => type_info(base),
-            UserKind::Domain { base, .. } => others.info(base).map(TypeRef::Made),
+            UserKind::Domain { base, .. } => others.made.get(&base.0).map(|made| made.info_of(base)),
             UserKind::Enum(_) => None,
         };
         let (len, by_val, category, align) =
@@ -155,6 +156,11 @@ impl Made {
         Made { definition, info: Arc::new(info), array: Arc::new(array) }
     }
 
+    /// Of the type, or of the type of arrays of it.
+    fn info_of(&self, oid: Oid) -> TypeRef {
+        TypeRef::Made(Arc::clone(if self.definition.oid == oid { &self.info } else { &self.array }))
+    }
+
     fn is_domain(&self) -> bool {
         matches!(self.definition.kind, UserKind::Domain { .. })
     }
@@ -164,6 +170,10 @@ impl Made {
             UserKind::Enum(labels) => labels,
             UserKind::Domain { .. } => &[],
         }
+    }
+
+    fn label(&self, mark: f32) -> Option<&Label> {
+        self.labels().iter().find(|label| label.mark == mark)
     }
 }
 
@@ -185,11 +195,6 @@ impl Types {
             self.made.remove_mut(&oid.0);
         }
     }
-
-    fn info(&self, oid: Oid) -> Option<Arc<TypeInfo>> {
-        let made = self.made.get(&oid.0)?;
-        Some(Arc::clone(if made.definition.oid == oid { &made.info } else { &made.array }))
-    }
 }
 
 impl Current {
@@ -209,15 +214,25 @@ impl Current {
     }
 
     /// Makes these the thread's until the answer is dropped; what [`bind_by`] says meanwhile is kept for the next time.
-    pub fn enter(&mut self) -> Entered<'_> {
-        CURRENT.with_borrow_mut(|current| std::mem::swap(current, self));
+    pub fn enter(&mut self) -> Entered<&mut Current> {
+        self.swap();
         Entered(self)
+    }
+
+    /// As [`Current::enter`], for once.
+    pub fn entered(mut self) -> Entered<Current> {
+        self.swap();
+        Entered(self)
+    }
+
+    fn swap(&mut self) {
+        CURRENT.with_borrow_mut(|current| std::mem::swap(current, self));
     }
 }
 
-impl Drop for Entered<'_> {
+impl<C: BorrowMut<Current>> Drop for Entered<C> {
     fn drop(&mut self) {
-        CURRENT.with_borrow_mut(|current| std::mem::swap(current, self.0));
+        self.0.borrow_mut().swap();
     }
 }
 
@@ -232,8 +247,7 @@ pub fn bind_by(types: &Arc<Types>) {
 
 /// Runs something that reads values by the types of a catalog, and of no other.
 pub fn reading_by<R>(types: &Arc<Types>, run: impl FnOnce() -> R) -> R {
-    let mut current = Current::by(types);
-    let _entered = current.enter();
+    let _entered = Current::by(types).entered();
     run()
 }
 
@@ -258,8 +272,7 @@ fn known(oid: Oid) -> Option<Arc<Made>> {
 }
 
 pub(crate) fn info(oid: Oid) -> Option<TypeRef> {
-    ask(oid, |made| Some(Arc::clone(if made.definition.oid == oid { &made.info } else { &made.array })))
-        .map(TypeRef::Made)
+    ask(oid, |made| Some(made.info_of(oid)))
 }
 
 /// Whether a type is an enum.
@@ -322,7 +335,7 @@ pub fn marks(oid: Oid) -> Option<Vec<f32>> {
 
 /// What is known of a label, if it is one of the enum's. A statement may meet labels that are younger than it.
 pub(crate) fn of_label<R>(oid: Oid, mark: f32, answer: impl Fn(&Label) -> R) -> Option<R> {
-    ask(oid, |made| made.labels().iter().find(|label| label.mark == mark).map(&answer))
+    ask(oid, |made| made.label(mark).map(&answer))
 }
 
 /// Refuses a label that the transaction has added: no value holds it before that is committed.
@@ -334,10 +347,9 @@ pub fn check_safe(oid: Oid, mark: f32) -> Result<()> {
     let Some(committed) = CURRENT.with_borrow(|current| Some(current.committed.as_ref()?.types())) else {
         return Ok(());
     };
-    let committed = committed.made.get(&oid.0);
-    match committed.is_some_and(|made| made.labels().iter().any(|label| label.mark == mark)) {
-        true => Ok(()),
-        false => Err(unsafe_label(&added, &crate::format_type(oid, -1))),
+    match committed.made.get(&oid.0).and_then(|made| made.label(mark)) {
+        Some(_) => Ok(()),
+        None => Err(unsafe_label(&added, &crate::format_type(oid, -1))),
     }
 }
 

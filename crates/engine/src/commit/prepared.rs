@@ -388,11 +388,11 @@ impl Restoring {
     pub fn finish(self, shard: &Shard, filler: &Filler<'_>) -> Result<(), String> {
         let Restoring { id, state, rows, mut core, inserted, definitions, new } = self;
         let inner = &shard.0;
-        let mut reading = match &definitions {
+        let reading = match &definitions {
             Some(definitions) => Current::by(definitions.types()),
             None => Current::by(inner.catalog.get().types()),
         };
-        let _entered = reading.enter();
+        let _entered = reading.entered();
         let definitions = match definitions {
             Some(definitions) => definitions.put_in_force(inner, &new, filler)?,
             None => Definitions::default(),

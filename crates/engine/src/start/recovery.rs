@@ -302,8 +302,7 @@ impl Replay {
     }
 
     fn put(&mut self, mut object: CatalogObject) {
-        let mut reading = Current::by(self.catalog.types());
-        let _entered = reading.enter();
+        let _entered = Current::by(self.catalog.types()).entered();
         if let CatalogObject::Table(table) = &mut object {
             settle_layouts(table, self.catalog.table(table.oid));
         }
@@ -429,8 +428,7 @@ pub(crate) fn open(
         alone.into_iter().for_each(TableStore::settle);
     }
     times.log_ms = clock.lap();
-    let mut reading = Current::by(catalog.types());
-    let _entered = reading.enter();
+    let _entered = Current::by(catalog.types()).entered();
     crate::start::load::indexes(world, options.threads, &store, compiler.as_deref(), &catalog, &tables, progress)?;
     times.indexes_ms = clock.lap();
     let inner = Inner {
@@ -441,7 +439,7 @@ pub(crate) fn open(
         store,
         log,
         gates: Gates::new(replayed.last_ts),
-        catalog: Arc::new(CurrentCatalog::new(catalog)),
+        catalog: CurrentCatalog::new(catalog),
         catalog_ts: AtomicU64::new(replayed.last_ts.0),
         tables: RwLock::new(tables.into_iter().collect::<FxHashMap<_, _>>()),
         stripes: Stripes::new(),

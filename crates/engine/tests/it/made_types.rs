@@ -6,7 +6,7 @@ use base::{LayoutId, Oid};
 use engine::{Shard, inspect};
 use engine_api::*;
 use env::sim::SimDisk;
-use types::user::{Committed, Current, Types};
+use types::user::Current;
 use types::{ColumnType, Datum, RowLayout, oid};
 
 use crate::support::*;
@@ -14,15 +14,6 @@ use crate::support::*;
 const MOOD: Oid = Oid(30_000);
 const MOODS: Oid = Oid(30_010);
 const BY_MOOD: Oid = Oid(30_011);
-
-/// The types that are committed in a shard.
-struct Newest(Shard);
-
-impl Committed for Newest {
-    fn types(&self) -> Arc<Types> {
-        Arc::clone(self.0.catalog().types())
-    }
-}
 
 fn labels() -> Vec<EnumLabel> {
     let label =
@@ -62,7 +53,7 @@ fn tuple_of(id: i32, mark: f32) -> Vec<u8> {
 fn the_collector_removes_the_entries_of_labels_with_paths() {
     let disk = SimDisk::new();
     let shard = bank(&disk, 1);
-    let mut session = Current::of(Arc::new(Newest(shard.clone())));
+    let mut session = Current::of(Arc::new(shard.clone()));
     let rows = {
         let _entered = session.enter();
         define_moods(&shard);

@@ -274,30 +274,31 @@ pub fn denied(class: Class, name: &str) -> Error {
     Error::new(SqlState::INSUFFICIENT_PRIVILEGE, format!("permission denied for {} {name}", class.name()))
 }
 
-/// System relations that only superusers may read; of views over a function that is the superusers' own, the function.
-const SECRET: [(&str, Option<&str>); 12] = [
-    ("pg_authid", None),
-    ("pg_config", Some("pg_config")),
-    ("pg_file_settings", Some("pg_show_all_file_settings")),
-    ("pg_hba_file_rules", Some("pg_hba_file_rules")),
-    ("pg_ident_file_mappings", Some("pg_ident_file_mappings")),
-    ("pg_largeobject", None),
-    ("pg_replication_origin_status", Some("pg_show_replication_origin_status")),
-    ("pg_shadow", None),
-    ("pg_shmem_allocations", Some("pg_get_shmem_allocations")),
-    ("pg_statistic", None),
-    ("pg_statistic_ext_data", None),
-    ("pg_user_mapping", None),
+/// System relations that only superusers may read; of views over a function that is the superusers' own, the function; and the role
+/// that may read it as well.
+const SECRET: [(&str, Option<&str>, Option<Oid>); 12] = [
+    ("pg_authid", None, None),
+    ("pg_config", Some("pg_config"), None),
+    ("pg_file_settings", Some("pg_show_all_file_settings"), None),
+    ("pg_hba_file_rules", Some("pg_hba_file_rules"), None),
+    ("pg_ident_file_mappings", Some("pg_ident_file_mappings"), None),
+    ("pg_largeobject", None, None),
+    ("pg_replication_origin_status", Some("pg_show_replication_origin_status"), None),
+    ("pg_shadow", None, None),
+    ("pg_shmem_allocations", Some("pg_get_shmem_allocations"), Some(oids::ROLE_READ_ALL_STATS)),
+    ("pg_statistic", None, None),
+    ("pg_statistic_ext_data", None, None),
+    ("pg_user_mapping", None, None),
 ];
 
-/// The role that may read a system relation beside superusers.
+/// The role that may read a system relation that only superusers may read otherwise.
 pub fn reader_of(relation: &str) -> Option<Oid> {
-    (relation == "pg_shmem_allocations").then_some(oids::ROLE_READ_ALL_STATS)
+    SECRET.iter().find(|(name, ..)| *name == relation)?.2
 }
 
 /// Whether only superusers may read a system relation.
 pub fn is_secret(relation: &str) -> bool {
-    SECRET.iter().any(|(name, _)| *name == relation)
+    SECRET.iter().any(|(name, ..)| *name == relation)
 }
 
 /// The refusal of a system relation that only superusers may read, and some of them whoever may read all data.
@@ -305,8 +306,8 @@ pub fn hidden(catalog: &Catalog, who: Who, relation: &str, is_view: bool) -> Opt
     if roles::is_superuser(catalog, who.role) {
         return None;
     }
-    let (_, function) = SECRET.iter().find(|(name, _)| *name == relation)?;
-    if reader_of(relation).is_some_and(|role| roles::has_privileges_of(catalog, who, role)) {
+    let (_, function, reader) = SECRET.iter().find(|(name, ..)| *name == relation)?;
+    if reader.is_some_and(|role| roles::has_privileges_of(catalog, who, role)) {
         return None;
     }
     let may_read = roles::has_privileges_of(catalog, who, oids::ROLE_READ_ALL_DATA);

@@ -55,8 +55,7 @@ impl Refresher {
 
     /// Does a little work, some rows or one column; `false` if there is nothing to do for now.
     pub fn step(&mut self) -> bool {
-        let mut reading = self.shared.types();
-        let _entered = reading.enter();
+        let _entered = self.shared.types().entered();
         let Some(mut running) = self.running.take() else { return self.begin() };
         let began = self.now();
         let more = match &mut running.txn {

@@ -117,8 +117,7 @@ impl Restored {
 
     /// First part, while tables are loaded: new storage, empty.
     pub fn storage(&mut self, store: &Store, tables: &mut BTreeMap<StorageId, Arc<TableStore>>) {
-        let mut reading = Current::by(self.types());
-        let _entered = reading.enter();
+        let _entered = Current::by(self.types()).entered();
         let new: Vec<_> = self.tables().filter(|table| !tables.contains_key(&storage_id(table))).cloned().collect();
         for table in new {
             let made = Arc::new(TableStore::new(store, &table, Vec::new()));
