@@ -22,6 +22,7 @@ mod filter;
 pub mod foreign_key;
 mod function_scan;
 mod hash_join;
+mod incremental_sort;
 mod limit;
 mod lock_rows;
 mod machine;
@@ -321,6 +322,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Recursion(node) => Box::new(cte::Recursion::new(node)),
         Node::Materialize(node) => Box::new(rows::Materialize::new(node)),
         Node::Sort(node) => Box::new(sort::Sort::new(node)),
+        Node::IncrementalSort(node) => Box::new(incremental_sort::IncrementalSort::new(node)),
         Node::Aggregate(node) => Box::new(aggregate::Aggregate::new(node)),
         Node::WindowFrames(node) => Box::new(window_frame::WindowFrames::new(node)),
         Node::Window(node) => Box::new(window::Window::new(node)),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use base::watch;
 use base::{Result, work};
+use sql_ir::expr::Slot;
 use sql_plan::{SortNode, SortSlot};
 use types::Datum;
 
@@ -178,7 +179,8 @@ impl<S: Source> Sort<S> {
     /// Makes the heap of runs.
     fn begin_merge(&mut self) {
         let end = self.runs.len();
-        self.heap = (0..end).step_by(RUN).map(|at| Rest { at: at as u32, end: (at + RUN).min(end) as u32 }).collect();
+        self.heap.clear();
+        self.heap.extend((0..end).step_by(RUN).map(|at| Rest { at: at as u32, end: (at + RUN).min(end) as u32 }));
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(at);
         }
@@ -288,13 +290,19 @@ impl<S: Source> Sort<S> {
     pub fn begin_anew(&mut self, forget: bool) {
         self.at = 0;
         if forget || self.phase != Phase::Merge {
-            self.runs.clear();
-            self.heap.clear();
-            self.order.clear();
-            self.sorted = 0;
-            self.phase = Phase::Start;
+            self.clear();
             self.source.rescan(forget);
         }
+    }
+
+    /// Forgets the rows; what the source keeps of them stays.
+    pub fn clear(&mut self) {
+        self.at = 0;
+        self.runs.clear();
+        self.heap.clear();
+        self.order.clear();
+        self.sorted = 0;
+        self.phase = Phase::Start;
     }
 }
 
@@ -308,8 +316,36 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    fn row(&self, row: usize) -> &[Datum] {
+    /// The rows of a sort's input, to be compared by `keys`, which are some of the sort's.
+    pub fn new(node: &Arc<SortNode>, keys: &[SortSlot]) -> Copied {
+        let (input, rows) = (operator(&node.input), RowStore::default());
+        let mut copied = Copied { node: Arc::clone(node), input, keys: Vec::new(), rows };
+        copied.keys = keys.iter().map(|key| (copied.place(key.slot), *key)).collect();
+        copied
+    }
+
+    /// Where a slot is among the kept ones.
+    pub fn place(&self, slot: Slot) -> usize {
+        self.node.slots.iter().position(|s| *s == slot).unwrap_or(0)
+    }
+
+    /// The slots that are kept of a row.
+    pub fn slots(&self) -> &[Slot] {
+        &self.node.slots
+    }
+
+    pub fn row(&self, row: usize) -> &[Datum] {
         self.rows.row(row)
+    }
+
+    /// Puts a kept row back into the registers.
+    pub fn restore(&self, row: usize, registers: &mut [Datum]) {
+        self.rows.restore(row, registers, &self.node.slots);
+    }
+
+    /// Drops the kept rows.
+    pub fn clear(&mut self) {
+        self.rows.clear();
     }
 }
 
@@ -353,10 +389,7 @@ impl Source for Copied {
 
 impl Sort<Copied> {
     pub fn new(node: &Arc<SortNode>) -> Sort<Copied> {
-        let place = |slot| node.slots.iter().position(|s| *s == slot).unwrap_or(0);
-        let keys = node.keys.iter().map(|k| (place(k.slot), *k)).collect();
-        let (input, rows) = (operator(&node.input), RowStore::default());
-        Sort::of(node, Copied { node: Arc::clone(node), input, keys, rows })
+        Sort::of(node, Copied::new(node, &node.keys))
     }
 }
 
@@ -364,7 +397,7 @@ impl Operator for Sort<Copied> {
     fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let next = self.advance(cx, registers)?;
         if let (Next::Row, Some(row)) = (&next, self.row()) {
-            self.source.rows.restore(row, registers, &self.node.slots);
+            self.source.restore(row, registers);
         }
         Ok(next)
     }

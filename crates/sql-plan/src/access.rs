@@ -78,8 +78,8 @@ pub(super) struct Path<'e> {
     pub rows: f64,
     pub cost: f64,
     reverse: bool,
-    /// The wanted order comes by itself.
-    pub ordered: bool,
+    /// How many of the wanted columns, the first ones, the rows are in the order of. Some of them count under LIMIT only.
+    pub ordered: usize,
 }
 
 /// The first number of what stands for the expressions that indexes are over, as if they were columns.
@@ -316,8 +316,8 @@ pub(super) fn choose<'e>(
     let table = OfTable { level, rel, conjuncts, total, rows, left: conjuncts.iter().filter(testable).count() as i32 };
     let methods = level.cx.methods;
     let cost = total + 1.0 + methods.cost(PlanMethod::SeqScan);
-    let full = Path { places: None, index: None, rows, cost, reverse: false, ordered: false };
-    let mut best = finish(full, wanted, false, table.left, methods);
+    let full = Path { places: None, index: None, rows, cost, reverse: false, ordered: 0 };
+    let mut best = finish(full, wanted, &table, table.left);
     // A table that is small now may not be small for long, and an index of a small one costs next to nothing.
     let mut least = best.cost.max(INDEXED_MIN);
     for (number, index) in info.indexes.iter().enumerate().filter(|(n, _)| has_all(info, *n, rel, conjuncts)) {
@@ -353,8 +353,8 @@ fn places_path<'e>(
     let (methods, rows) = (table.level.cx.methods, places.1.rows());
     let cost = 1.0 + rows + methods.cost(PlanMethod::TidScan);
     let rows = table.rows.min(rows).max(1.0);
-    let path = Path { places: Some(places), index: None, rows, cost, reverse: false, ordered: false };
-    Some(finish(path, wanted, false, table.left - 1, methods))
+    let path = Path { places: Some(places), index: None, rows, cost, reverse: false, ordered: 0 };
+    Some(finish(path, wanted, table, table.left - 1))
 }
 
 /// Rows up to which an index is always taken that leads to fewer of them.
@@ -412,24 +412,40 @@ impl OfTable<'_, '_> {
     }
 }
 
+/// Expected groups from which on rows are sorted group by group: of few groups the first may have most of the rows, and then reading
+/// them through an index has no gain.
+const GROUPS_MIN: f64 = 8.0;
+
 /// Adds what it costs to sort, if a wanted order does not come by itself.
 ///
-/// With LIMIT an ordered path ends early, the later the more conditions are left to test.
+/// With LIMIT an ordered path ends early, the later the more conditions are left to test. So does one in the order of the first
+/// columns, behind the last group of equal ones that is needed.
 fn finish<'e>(
     mut path: Path<'e>,
     wanted: Option<(&WantedOrder, bool)>,
-    ordered: bool,
+    table: &OfTable<'_, '_>,
     left: i32,
-    methods: PlanMethods,
 ) -> Path<'e> {
-    path.ordered = ordered;
-    match wanted {
-        Some((_, limited)) if ordered && limited => {
-            path.cost = path.cost.min(20.0 + path.cost * 0.05 * 4f64.powi(left.min(4)))
+    let Some((wanted, limited)) = wanted else { return path };
+    let methods = table.level.cx.methods;
+    let early = |cost: f64, least: f64| cost.min(20.0 + cost * (least + 0.05 * 4f64.powi(left.min(4))));
+    if path.ordered == wanted.len() {
+        if limited {
+            path.cost = early(path.cost, 0.0);
         }
-        Some(_) if !ordered => path.cost += sort_cost(path.rows, methods),
-        _ => {}
+        return path;
     }
+    let sorted = path.cost + sort_cost(path.rows, methods);
+    if path.ordered > 0 {
+        let groups = selectivity::groups_by_columns(table.level, table.rel, &wanted[..path.ordered], path.rows);
+        let by_group = early(path.cost, 1.0 / groups) + sort_cost(path.rows / groups, PlanMethods::default());
+        if limited && groups >= GROUPS_MIN && by_group < sorted && !methods.is_off(PlanMethod::IncrementalSort) {
+            path.cost = by_group;
+            return path;
+        }
+        path.ordered = 0;
+    }
+    path.cost = sorted;
     path
 }
 
@@ -481,10 +497,13 @@ fn index_path<'e>(
         lists += prefix.len();
     }
     let (ordered, reverse) = match wanted {
-        Some((wanted, _)) if lists == 0 => order_of((number, index), &prefix, wanted),
-        _ => (false, false),
+        Some((wanted, limited)) if lists == 0 => match order_of((number, index), &prefix, wanted) {
+            (ordered, reverse) if limited || ordered == wanted.len() => (ordered, reverse),
+            _ => (0, false),
+        },
+        _ => (0, false),
     };
-    if prefix.is_empty() && lower.is_none() && upper.is_none() && !ordered {
+    if prefix.is_empty() && lower.is_none() && upper.is_none() && ordered == 0 {
         return None;
     }
     let rows = table.visited(index, &prefix, [lower.as_ref(), upper.as_ref()]).max(1.0).min(table.total);
@@ -501,37 +520,43 @@ fn index_path<'e>(
         rows: table.rows.min(rows).max(1.0),
         cost,
         reverse,
-        ordered: false,
+        ordered,
     };
-    Some(finish(path, wanted, ordered, left, methods))
+    let path = finish(path, wanted, table, left);
+    // Without the order there is no reason to go this way.
+    let leads = path.ordered > 0
+        || path
+            .index
+            .as_ref()
+            .is_some_and(|(_, prefix, lower, upper)| !prefix.is_empty() || lower.is_some() || upper.is_some());
+    leads.then_some(Path { reverse: path.reverse && path.ordered > 0, ..path })
 }
 
-/// Whether an index gives a wanted order behind its equal prefix, and whether backwards.
-fn order_of((number, index): (usize, &IndexDesc), prefix: &[Sarg<'_>], wanted: &WantedOrder) -> (bool, bool) {
+/// How many of the wanted columns, the first ones, an index gives the order of behind its equal prefix, and whether backwards. None
+/// if these are the prefix's alone, in whose order all rows are.
+fn order_of((number, index): (usize, &IndexDesc), prefix: &[Sarg<'_>], wanted: &WantedOrder) -> (usize, bool) {
     let constant = |column: usize| prefix.iter().any(|s| s.column == column);
     let mut keys = (prefix.len()..index.keys.len()).map(|at| (key_number(number, index, at), &index.keys[at]));
     let mut reverse: Option<bool> = None;
+    let mut ordered = 0;
     for &(column, descending, nulls_first) in wanted {
-        if constant(column) {
-            continue;
+        if !constant(column) {
+            let Some((_, key)) = keys.next().filter(|(key_column, _)| *key_column == column) else { break };
+            let backwards = match (key.descending == descending, key.nulls_first == nulls_first) {
+                (true, true) => false,
+                (false, false) => true,
+                _ => break,
+            };
+            if *reverse.get_or_insert(backwards) != backwards {
+                break;
+            }
         }
-        let Some((key_column, key)) = keys.next() else {
-            // Behind the whole key of a unique index nothing is left to order.
-            return (false, false);
-        };
-        if key_column != column {
-            return (false, false);
-        }
-        let backwards = match (key.descending == descending, key.nulls_first == nulls_first) {
-            (true, true) => false,
-            (false, false) => true,
-            _ => return (false, false),
-        };
-        if *reverse.get_or_insert(backwards) != backwards {
-            return (false, false);
-        }
+        ordered += 1;
     }
-    (true, reverse.unwrap_or(false))
+    match reverse {
+        None if ordered < wanted.len() => (0, false),
+        reverse => (ordered, reverse.unwrap_or(false)),
+    }
 }
 
 /// A scan that was compiled.
@@ -539,7 +564,8 @@ pub(super) struct Scanned {
     pub node: Node,
     pub rows: f64,
     pub cost: f64,
-    pub ordered: bool,
+    /// See [`Path::ordered`].
+    pub ordered: usize,
 }
 
 /// Compiles a scan along a path. The conditions it tests are marked as used.

@@ -35,8 +35,8 @@ pub(super) struct Joined {
     pub rows: f64,
     /// In rows of a full scan.
     pub cost: f64,
-    /// The wanted order comes by itself.
-    pub ordered: bool,
+    /// How many of the wanted keys, the first ones, the rows are in the order of.
+    pub ordered: usize,
 }
 
 /// Largest number of rels in one FROM.
@@ -139,7 +139,7 @@ fn list(
     }
     conjuncts.splice(0..0, of_joins);
     if parts.is_empty() {
-        let mut joined = Joined { node: Node::OneRow, mask: 0, rows: 1.0, cost: 0.0, ordered: false };
+        let mut joined = Joined { node: Node::OneRow, mask: 0, rows: 1.0, cost: 0.0, ordered: 0 };
         add_filter(level, &mut joined, conjuncts)?;
         return Ok(joined);
     }
@@ -147,7 +147,7 @@ fn list(
     let never = |conjunct: &Conjunct| matches!(conjunct.expr, Expr::Const(Datum::Bool(false) | Datum::Null, _));
     if let Some(at) = conjuncts.iter().position(never) {
         // Nothing is read where nothing can match.
-        let mut joined = Joined { node: Node::OneRow, mask: all, rows: 1.0, cost: 0.0, ordered: false };
+        let mut joined = Joined { node: Node::OneRow, mask: all, rows: 1.0, cost: 0.0, ordered: 0 };
         add_filter(level, &mut joined, &mut conjuncts[at..=at])?;
         conjuncts.iter_mut().for_each(|conjunct| conjunct.used = true);
         return Ok(joined);
@@ -409,7 +409,7 @@ fn read(
     };
     let (rows, cost) = estimated;
     let node = level.note(node, mask, rows, cost);
-    Ok(Joined { node, mask, rows, cost, ordered: false })
+    Ok(Joined { node, mask, rows, cost, ordered: 0 })
 }
 
 pub(super) fn slots_of(level: &Level<'_>, mask: Mask) -> Vec<Slot> {
@@ -518,7 +518,7 @@ impl Builder<'_, '_> {
         let rows = joined.rows;
         let node = Node::Distinct(Arc::new(DistinctNode { input: joined.node, keys }));
         let cost = joined.cost + rows * 1.5;
-        Ok(Joined { node: level.note(node, mask, rows, cost), mask, rows, cost, ordered: false })
+        Ok(Joined { node: level.note(node, mask, rows, cost), mask, rows, cost, ordered: 0 })
     }
 
     fn mask(&self, order: &Order) -> Mask {
@@ -557,7 +557,7 @@ impl Builder<'_, '_> {
         for key in &keys {
             conditions[key.conjunct].used = true;
         }
-        Ok(Joined { ordered: served, ..joined })
+        Ok(Joined { ordered: if served { wanted.len() } else { 0 }, ..joined })
     }
 
     /// Builds one side of a merge.
@@ -580,7 +580,7 @@ impl Builder<'_, '_> {
                 add_filter(level, &mut side, self.conjuncts)?;
                 side
             }
-            order => Joined { ordered: false, ..self.build(level, order)? },
+            order => Joined { ordered: 0, ..self.build(level, order)? },
         };
         merge_join::sorted(level, side, keys, is_left)
     }
@@ -603,7 +603,7 @@ impl Builder<'_, '_> {
             anew,
         };
         let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
-        Ok(Joined { node, mask, rows, cost, ordered: false })
+        Ok(Joined { node, mask, rows, cost, ordered: 0 })
     }
 
     /// Joins two sides.
@@ -634,7 +634,7 @@ impl Builder<'_, '_> {
                 anew: false,
             };
             let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
-            return Ok(Joined { node, mask, rows, cost, ordered: false });
+            return Ok(Joined { node, mask, rows, cost, ordered: 0 });
         }
         for (i, ..) in &keys {
             self.conjuncts[*i].used = true;
@@ -644,7 +644,7 @@ impl Builder<'_, '_> {
         tell_keys(level, &keys, self.conjuncts);
         let node = hash_join(level, left, right, &keys, JoinType::Inner, Vec::new(), keep_right)?;
         let node = level.note(node, mask, rows, cost);
-        Ok(Joined { node, mask, rows, cost, ordered: false })
+        Ok(Joined { node, mask, rows, cost, ordered: 0 })
     }
 
     /// Joins the right side of a left, semi- or anti-join.
@@ -676,7 +676,7 @@ impl Builder<'_, '_> {
                 anew: false,
             };
             let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
-            return Ok(Joined { node, mask, rows, cost, ordered: false });
+            return Ok(Joined { node, mask, rows, cost, ordered: 0 });
         }
         let (lateral, right) = (part.lateral, start(level, part, &mut on, None)?);
         let keys = match lateral || method == Method::Loop {
@@ -705,7 +705,7 @@ impl Builder<'_, '_> {
             }
             let node = NestedLoopNode { outer: left.node, inner, join, conditions, inner_slots: slots, anew: lateral };
             let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
-            return Ok(Joined { node, mask, rows, cost, ordered: false });
+            return Ok(Joined { node, mask, rows, cost, ordered: 0 });
         }
         let swapped = join == JoinType::Left && method == Method::HashLeft;
         let build = if swapped { left.rows } else { right.rows };
@@ -717,7 +717,7 @@ impl Builder<'_, '_> {
         let join = if swapped { JoinType::Right } else { join };
         let node = hash_join(level, left, right, &keys, join, conditions, !swapped)?;
         let node = level.note(node, mask, rows, cost);
-        Ok(Joined { node, mask, rows, cost, ordered: false })
+        Ok(Joined { node, mask, rows, cost, ordered: 0 })
     }
 }
 
@@ -786,7 +786,7 @@ fn full(level: &mut Level<'_>, from: &From) -> Result<Joined> {
     tell_keys(level, &keys, &on);
     let node = hash_join(level, left, right, &keys, JoinType::Full, conditions, true)?;
     let node = level.note(node, mask, rows, cost);
-    Ok(Joined { node, mask, rows, cost, ordered: false })
+    Ok(Joined { node, mask, rows, cost, ordered: 0 })
 }
 
 /// FULL JOIN ON without any equality. PostgreSQL refuses it unless the condition is constant; then one key serves all rows.
@@ -808,7 +808,7 @@ fn full_without_keys(
     let keys = [(0, one(), one(), oid::INT4)];
     let node = hash_join(level, left, right, &keys, JoinType::Full, conditions, true)?;
     let node = level.note(node, mask, rows, cost);
-    Ok(Joined { node, mask, rows, cost, ordered: false })
+    Ok(Joined { node, mask, rows, cost, ordered: 0 })
 }
 
 /// Whether a full join is merged: both sides come in order by indexes, or nothing else is switched on.

@@ -48,12 +48,12 @@ pub use foreign_key::{EngineRows, ParentChange, ReferencedKey, ReferencingKey, r
 pub use methods::{PlanMethod, PlanMethods};
 pub use node::{
     Access, AggregateCall, AggregateNode, AggregateResult, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode,
-    DistinctNode, FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType,
-    KeyColumn, KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MergeJoinNode, MergeKey,
-    MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan,
-    RecursionNode, RowChoice, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage, StoredColumns, Subplan,
-    SubqueryNode, SystemNode, Target, UnionNode, UpdateNode, UpdateSet, ValuesNode, WindowFrameNode, WindowNode,
-    WorkTableNode,
+    DistinctNode, FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, IncrementalSortNode, InsertNode,
+    InsertRows, JoinType, KeyColumn, KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode,
+    MergeJoinNode, MergeKey, MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable,
+    ProjectNode, QueryPlan, RecursionNode, RowChoice, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage,
+    StoredColumns, Subplan, SubqueryNode, SystemNode, Target, UnionNode, UpdateNode, UpdateSet, ValuesNode,
+    WindowFrameNode, WindowNode, WorkTableNode,
 };
 
 pub use walk::computes_parameters;

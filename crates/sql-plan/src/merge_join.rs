@@ -179,12 +179,12 @@ pub(super) fn cost_in_order(
     let RelKind::Table(info) = &level.rels[rel].kind else { return None };
     let wanted = columns(keys, rel, is_left)?;
     let path = access::choose(level, rel, info, conditions, 0, Some((&wanted, false)));
-    path.ordered.then_some(path.cost)
+    (path.ordered == wanted.len()).then_some(path.cost)
 }
 
 /// Sorts a side that does not come in order.
 pub(super) fn sorted(level: &mut Level<'_>, side: Joined, keys: &[Key], is_left: bool) -> Result<Joined> {
-    if side.ordered {
+    if side.ordered == keys.len() {
         return Ok(side);
     }
     let mut slots: Vec<Slot> = slots_of(level, side.mask);
@@ -217,7 +217,7 @@ pub(super) fn sorted(level: &mut Level<'_>, side: Joined, keys: &[Key], is_left:
     let node = Node::Sort(Arc::new(SortNode { input: node, keys: by, slots, limit: None }));
     let cost = side.cost + sort_cost(side.rows, level.cx.methods);
     let node = level.note_from(node, side.mask, side.rows, cost, cost + side.rows * 0.1);
-    Ok(Joined { node, cost, ordered: true, ..side })
+    Ok(Joined { node, cost, ordered: keys.len(), ..side })
 }
 
 /// Merges two sides that come in the order of the keys.
@@ -262,7 +262,7 @@ pub(super) fn merged(
         conditions: level.compile_all(left_over)?,
     };
     let node = level.note(Node::MergeJoin(Arc::new(node)), mask, rows, cost);
-    Ok(Joined { node, mask, rows, cost, ordered: false })
+    Ok(Joined { node, mask, rows, cost, ordered: 0 })
 }
 
 /// An equality with the side that is the left one of the join on the left.

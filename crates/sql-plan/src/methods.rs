@@ -20,6 +20,8 @@ pub enum PlanMethod {
     NestedLoop,
     /// Sorting.
     Sort,
+    /// Sorting rows that come in the order of the first keys.
+    IncrementalSort,
     /// Reading the columns from an index's keys: what is read through the index without it is read with the rows.
     IndexOnlyScan,
     /// Reading rows whose places are known.
@@ -27,7 +29,7 @@ pub enum PlanMethod {
 }
 
 /// Settings and their methods.
-const NAMES: [(&str, PlanMethod); 9] = [
+const NAMES: [(&str, PlanMethod); 10] = [
     ("enable_seqscan", PlanMethod::SeqScan),
     ("enable_indexscan", PlanMethod::IndexScan),
     ("enable_bitmapscan", PlanMethod::BitmapScan),
@@ -35,6 +37,7 @@ const NAMES: [(&str, PlanMethod); 9] = [
     ("enable_mergejoin", PlanMethod::MergeJoin),
     ("enable_nestloop", PlanMethod::NestedLoop),
     ("enable_sort", PlanMethod::Sort),
+    ("enable_incremental_sort", PlanMethod::IncrementalSort),
     ("enable_indexonlyscan", PlanMethod::IndexOnlyScan),
     ("enable_tidscan", PlanMethod::TidScan),
 ];

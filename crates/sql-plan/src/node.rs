@@ -103,6 +103,8 @@ pub enum Node {
     Materialize(Arc<MaterializeNode>),
     /// Orders rows.
     Sort(Arc<SortNode>),
+    /// Orders rows that come in the order of the first keys.
+    IncrementalSort(Arc<IncrementalSortNode>),
     /// GROUP BY and aggregates.
     Aggregate(Arc<AggregateNode>),
     /// Numbers of rows in their partitions.
@@ -182,6 +184,7 @@ impl Node {
             | Node::NestedLoop(_)
             | Node::HashJoin(_)
             | Node::MergeJoin(_)
+            | Node::IncrementalSort(_)
             | Node::Aggregate(_)
             | Node::Window(_)
             | Node::WindowFrames(_)
@@ -217,6 +220,7 @@ impl Node {
             | Node::HashJoin(_)
             | Node::MergeJoin(_)
             | Node::Materialize(_)
+            | Node::IncrementalSort(_)
             | Node::Aggregate(_)
             | Node::Window(_)
             | Node::WindowFrames(_)
@@ -256,6 +260,7 @@ impl Node {
             | Node::MergeJoin(_)
             | Node::Materialize(_)
             | Node::Sort(_)
+            | Node::IncrementalSort(_)
             | Node::Aggregate(_)
             | Node::Window(_)
             | Node::WindowFrames(_)
@@ -701,6 +706,15 @@ impl SortNode {
         let slots: Vec<Slot> = self.keys.iter().map(|key| key.slot).chain(distinct_slots).collect();
         (scan.keys.is_none() && scan.reader.columns_at(&slots).is_some()).then_some((scan, distinct))
     }
+}
+
+/// Orders rows that come in the order of the first keys: sorts each group of rows with equal first keys.
+#[derive(Debug)]
+pub struct IncrementalSortNode {
+    /// What it would be if the rows came in any order.
+    pub sort: Arc<SortNode>,
+    /// How many of the sort's keys the rows are in the order of: at least one, not all.
+    pub presorted: usize,
 }
 
 /// Groups rows and aggregates each group.

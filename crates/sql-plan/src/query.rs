@@ -14,9 +14,9 @@ use super::level::{Level, Outer};
 use super::merge_join::WantedColumn;
 use super::methods::sort_cost;
 use super::node::{
-    AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node,
-    PlannedTable, ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode, SortNode, SortSlot, StoredColumns,
-    UnionNode, ValuesNode,
+    AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, IncrementalSortNode, LimitNode,
+    LockRowsNode, LockTarget, Node, PlannedTable, ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode,
+    SortNode, SortSlot, StoredColumns, UnionNode, ValuesNode,
 };
 use super::{PlanContext, RowOf, places, rewrite, selectivity, walk, window};
 
@@ -110,7 +110,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     }
     node = window::windows(level, node)?;
     let (targets, computed) = targets(level, query)?;
-    let sorted = !query.order_by.is_empty() && !ordered;
+    let sorted = ordered < query.order_by.len();
     // Rows that are locked are computed again as they are then.
     let again = if query.locking.is_empty() { Vec::new() } else { computed.clone() };
     let (late, early): (Vec<_>, Vec<_>) =
@@ -139,11 +139,19 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
             }
             _ => None,
         };
-        node = sort(level, query, node, &targets, &late, limit);
-        cost += sort_cost(rows, level.cx.methods);
-        if matches!(node, Node::Sort(_)) {
-            level.tell_list("Sort Key", || sort_keys(query, level));
-            node = level.note_from(node, all, rows, cost, cost + rows * 0.1);
+        node = sort(level, query, node, (&targets, &late), limit, ordered);
+        match node {
+            Node::Sort(_) => {
+                cost += sort_cost(rows, level.cx.methods);
+                level.tell_list("Sort Key", || sort_keys(query, level));
+                node = level.note_from(node, all, rows, cost, cost + rows * 0.1);
+            }
+            Node::IncrementalSort(_) => {
+                level.tell_list("Sort Key", || sort_keys(query, level));
+                level.tell_list("Presorted Key", || sort_keys(query, level).into_iter().take(ordered).collect());
+                node = level.note(node, all, rows, cost);
+            }
+            _ => {}
         }
     }
     if let Some(on) = distinct_on {
@@ -164,7 +172,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         let wanted = limited(query, rows);
         node = Node::Limit(Arc::new(LimitNode { input: node, limit, offset, ties }));
         // What is not read costs nothing, unless all had to be sorted or grouped first.
-        let blocks = grouped || (!query.order_by.is_empty() && !ordered) || query.distinct.is_some();
+        let blocks = grouped || sorted || query.distinct.is_some();
         cost = if blocks { cost } else { cost * (wanted / rows.max(1.0)).min(1.0) };
         rows = wanted;
         node = level.note(node, all, rows, cost);
@@ -230,8 +238,8 @@ struct Source {
     node: Node,
     rows: f64,
     cost: f64,
-    /// The wanted order comes by itself.
-    ordered: bool,
+    /// How many keys of ORDER BY, the first ones, the rows are in the order of.
+    ordered: usize,
 }
 
 fn source(
@@ -242,7 +250,7 @@ fn source(
 ) -> Result<Source> {
     Ok(match &query.body {
         Body::Select => match grouped.then(|| minimum(level, query)).transpose()?.flatten() {
-            Some(node) => Source { node, rows: 1.0, cost: 4.0, ordered: false },
+            Some(node) => Source { node, rows: 1.0, cost: 4.0, ordered: 0 },
             None => {
                 let joined = join::from_where(level, &query.from, &query.guards, query.filter.as_ref(), wanted)?;
                 Source { node: joined.node, rows: joined.rows, cost: joined.cost, ordered: joined.ordered }
@@ -253,7 +261,7 @@ fn source(
             let compiled = values.iter().map(|row| level.compile_all(row)).collect::<Result<_>>()?;
             let node = Node::Values(Arc::new(ValuesNode { rows: compiled, slots }));
             let rows = values.len() as f64;
-            Source { node: level.note(node, 0, rows, rows * 0.1), rows, cost: rows * 0.1, ordered: false }
+            Source { node: level.note(node, 0, rows, rows * 0.1), rows, cost: rows * 0.1, ordered: 0 }
         }
         Body::Modify(_) => return Err(Error::internal("a statement that changes rows in place of a query")),
         Body::SetOp { op: SetOp::Union, all, recursion: None, .. } => union(level, query, *all)?,
@@ -275,7 +283,7 @@ fn source(
                     (Node::SetOp(Arc::new(SetOpNode { except, all: *all, left, right, slots, types })), rows, cost)
                 }
             };
-            Source { node: level.note(node, 1, rows, cost), rows, cost, ordered: false }
+            Source { node: level.note(node, 1, rows, cost), rows, cost, ordered: 0 }
         }
     })
 }
@@ -291,7 +299,7 @@ fn union(level: &mut Level<'_>, query: &Query, all: bool) -> Result<Source> {
     let cost: f64 = branches.iter().map(|branch| branch.plan.cost).sum();
     let cost = if all { cost } else { cost + rows * 1.5 };
     let node = Node::Union(Arc::new(UnionNode { all, branches, slots, types }));
-    Ok(Source { node: level.note(node, 1, rows, cost), rows, cost, ordered: false })
+    Ok(Source { node: level.note(node, 1, rows, cost), rows, cost, ordered: 0 })
 }
 
 /// The queries whose rows a UNION gives, in order: a side that is a UNION itself, and no more than that, is taken apart. A UNION
@@ -376,7 +384,7 @@ fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
     let wanted = [WantedColumn { rel: *rel, column: column.column, descending, nulls_first: descending }];
     let subplans = level.subplans.len();
     let joined = join::from_where(level, &query.from, &query.guards, Some(&filter), Some((&wanted, true)))?;
-    if !joined.ordered {
+    if joined.ordered < wanted.len() {
         level.subplans.truncate(subplans);
         return Ok(None);
     }
@@ -554,9 +562,9 @@ fn sort(
     level: &Level<'_>,
     query: &Query,
     input: Node,
-    targets: &[Slot],
-    late: &[(Slot, Code)],
+    (targets, late): (&[Slot], &[(Slot, Code)]),
     limit: Option<(Code, Option<Code>)>,
+    presorted: usize,
 ) -> Node {
     let mut slots: BTreeSet<Slot> = targets.iter().copied().collect();
     for (slot, code) in late {
@@ -572,7 +580,11 @@ fn sort(
     if sort_keys.is_empty() {
         return input;
     }
-    Node::Sort(Arc::new(SortNode { input, keys: sort_keys, slots: slots.into_iter().collect(), limit }))
+    let sort = Arc::new(SortNode { input, keys: sort_keys, slots: slots.into_iter().collect(), limit });
+    match presorted {
+        0 => Node::Sort(sort),
+        _ => Node::IncrementalSort(Arc::new(IncrementalSortNode { sort, presorted })),
+    }
 }
 
 /// The slots of ORDER BY's keys; parameters are the same in all rows.

@@ -10,7 +10,7 @@ use sql_ir::expr::{Code, How, Resolve, Slot, comparison_of, compile, evaluate_ov
 use sql_ir::{AnyAllSource, CastKind, Column, CompareOp, Expr, Query, RelKind, SubqueryKind};
 use types::Datum;
 
-use super::access::{Conjunct, Mask};
+use super::access::{Conjunct, Mask, WantedOrder};
 use super::level::Level;
 use super::walk;
 
@@ -421,6 +421,15 @@ pub(super) fn groups(level: &Level<'_>, exprs: &[Expr], rows: f64) -> f64 {
         }
     }
     groups.max(1.0)
+}
+
+/// Distinct values of columns of a rel, each with a direction, among so many rows.
+pub(super) fn groups_by_columns(level: &Level<'_>, rel: usize, columns: &WantedOrder, rows: f64) -> f64 {
+    let column = |&(column, ..): &(usize, bool, bool)| {
+        let ty = level.rels[rel].columns[column].ty;
+        Expr::Column(Column { level: 0, rel, column, ty })
+    };
+    groups(level, &columns.iter().map(column).collect::<Vec<_>>(), rows)
 }
 
 /// The share of pairs that an equality between two rels leaves.

@@ -246,6 +246,7 @@ fn node(at: &Node) -> Shown<'_> {
         Node::MergeJoin(n) => joined("Merge", "Merge Join", n.join).over([node(&n.left), node(&n.right).is("Inner")]),
         Node::Materialize(n) => Shown::new("Materialize", "Materialize").over([node(&n.input)]),
         Node::Sort(n) => Shown::new("Sort", "Sort").over([node(&n.input)]),
+        Node::IncrementalSort(n) => Shown::new("Incremental Sort", "Incremental Sort").over([node(&n.sort.input)]),
         Node::Aggregate(n) => {
             let (headline, strategy) =
                 if n.keys.is_empty() { ("Aggregate", "Plain") } else { ("HashAggregate", "Hashed") };
