@@ -1,4 +1,4 @@
-//! Many clients on one thread: what each of them does is a future, which goes on until it waits for its socket or for a time.
+//! Many clients on one thread: each client is a future, which runs until it waits for its socket or for a time.
 //!
 //! Responsible for: whose turn it is.
 //! Not responsible for: sending and receiving; a connection does that, and asks here to be told of news.

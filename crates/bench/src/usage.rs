@@ -2,7 +2,7 @@
 //!
 //! Memory is what the server's processes hold for themselves, and the largest share of common memory that one of them sees,
 //! once: pages that many processes map are not counted many times. Bytes written and flushes are those that the disks of the
-//! machine have completed, whoever asked for them: they are the server's where nothing else runs. (What the kernel writes in a process's
+//! machine have completed for any process: they are the server's where nothing else runs. (What the kernel writes in a process's
 //! own account are pages made dirty, which are whole large folios where the file system has them: hundreds of times what is written.)
 
 use std::fs;

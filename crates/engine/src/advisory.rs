@@ -1,7 +1,7 @@
 //! Advisory locks of sessions, and the list of all locks.
 //!
 //! Responsible for: counting what a session and its transaction hold, translating `mvcc`'s list.
-//! Not responsible for: who waits for whom (`mvcc::locks`).
+//! Not responsible for: the waits-for graph (`mvcc::locks`).
 //! Invariant: of a lock the session's `core` holds exactly the modes whose counts are not zero, or ones that cover them.
 
 use base::{Error, Result, SqlState};

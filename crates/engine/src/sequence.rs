@@ -5,7 +5,7 @@
 //! A state is kept under an OID of its own ([`SequenceDesc::state_id`]): that of a restart stands beside the one before until
 //! the restart is committed. Values are asked for by a definition, which may be older than the last restart.
 //!
-//! Invariant: each value handed out lies within the last state logged. After a crash the sequence goes on behind the last
+//! Invariant: each value handed out lies within the last state logged. After a crash the sequence continues behind the last
 //! state that is durable, so a value that was shown does not come again if the reply that showed it waited for its record.
 
 use std::sync::Arc;

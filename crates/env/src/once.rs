@@ -1,4 +1,4 @@
-//! A file that is read once, past the system's cache if that does not have it: a start reads many files that nobody reads again,
+//! A file that is read once, bypassing the page cache unless it has the file: a start reads many files that are not read again,
 //! and a copy of each in the cache costs memory that has to be found and cleared, and the copying.
 
 use std::fs::{File, OpenOptions};

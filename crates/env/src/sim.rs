@@ -1,4 +1,4 @@
-//! A simulated world: a disk, a clock, and parts of the system that go on when their turn comes.
+//! A simulated world: a disk, a clock, and parts of the system that run when they are scheduled.
 //!
 //! **The disk.** Everything that was not synced may be lost, torn, reordered or damaged by a crash. Each file has a *live* image, which reads see, and a *durable* one, which syncs bring up to date. Writes since the last
 //! sync are kept apart, so that a crash can let any subset of their 512-byte sectors survive. After a sync that failed nobody

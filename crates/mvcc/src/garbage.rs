@@ -1,4 +1,4 @@
-//! Which versions nobody can see any more (rule R12), and the rows that still have some.
+//! Versions that no view can see (rule R12), and the rows that still have some.
 //!
 //! Responsible for: pruning one row's chain, the queue of rows to look at again.
 //! Not responsible for: index entries; [`RowGarbage`] tells their owner what went.
@@ -9,7 +9,7 @@
 //! If freeing takes away the way to *find* the row (the row is deleted, or its keys diverged and index entries go), `end`
 //! must also be durable: a reader that finds nothing has no timestamp to raise its gate by (rule R1).
 //! **Queue**: a version that cannot go when it is superseded is queued once, by what holds it back then; when that is over
-//! its row is pruned, and the version queued anew if something else holds it. A row whose old version waits for an old view can
+//! its row is pruned, and the version queued again if something else holds it. A row whose old version waits for an old view can
 //! have younger ones that wait for something else: were rows queued, those would stay as long as the old one.
 
 use std::collections::{BTreeMap, VecDeque};

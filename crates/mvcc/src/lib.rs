@@ -1,7 +1,7 @@
 //! Rows in memory: versions, visibility, row and table locks, garbage.
 //!
-//! Responsible for: the rows of one shard with their versions, who sees which, who may change one, who waits for whom,
-//! freeing what nobody can see, counting the bytes.
+//! Responsible for: the rows of one shard with their versions, their visibility, locks, the waits-for graph,
+//! freeing versions that no view can see, counting the bytes.
 //! Not responsible for: commit timestamps and the log (`engine`, `redo`), what a tuple means (`types`), SQL. Does no IO
 //! and reads no clock.
 //!

@@ -1,4 +1,4 @@
-//! Many rows of a table at once, at a start: loading those of an image's block, and looking at the newest of all.
+//! Many rows of a table at a start: loading those of an image's block, and reading the newest version of each.
 //!
 //! Responsible for: [`Loader`], [`Table::each_live`].
 //! Not responsible for: which rows there are, in which order threads take them.

@@ -5,9 +5,9 @@
 //!
 //! A TxnId is `number << SLOT_BITS | slot`. Numbers are given to slots in blocks, so that no two transactions have the same one
 //! and the counter of blocks is written seldom. A version of a running transaction names its TxnId; a reader looks into
-//! the slot. Publication stores one number there, and with it all versions of the transaction are committed at once.
+//! the slot. Publication stores one number there, and with it all versions of the transaction are committed atomically.
 //!
-//! **What a view does not see** ([`TxnTable::unseen`]) is told by numbers: a limit, and those below it that were not
+//! **What a view does not see** ([`TxnTable::unseen`]) is given as numbers: a limit, and those below it that were not
 //! committed when the view was taken. For that no number below the limit may be given afterwards, so the rest of every block
 //! is taken away from its slot. *Rule*: who takes a number stores it in `id` before it moves `next` on, by compare-and-swap;
 //! so whoever has changed `next` in his place finds in `id` what was taken before. Who takes a block says so in `next`

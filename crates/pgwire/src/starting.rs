@@ -1,7 +1,7 @@
-//! Before there is anything to serve: every client is told to come again later.
+//! The listener during a start: every client is told to try again later.
 //!
 //! What a client says first is read as it would be later, so that it understands the answer: a request to encrypt is answered,
-//! and done where there is a certificate. A cancel request has nobody to go to.
+//! and done where there is a certificate. A cancel request has no receiver.
 
 use std::future::{Future, poll_fn};
 use std::io;

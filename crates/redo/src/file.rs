@@ -9,7 +9,7 @@
 //! with every opening above that of all frames found and of all that `log.end` knows of, so that none is handed out twice and frames
 //! left behind a cut never come back. A torn one that is whole again, since what was written over it had the bytes that it missed, does not
 //! either: `log.end` says where the newest generation began. What was read back
-//! without a word that it had been durable is written and synced once more: it may lie in the system's cache only, and
+//! without a record that it was durable is written and synced again: it may lie in the system's cache only, and
 //! after a failed sync even that cache may take it for written.
 //!
 //! The last group has no frame behind it that could say that it was durable. The file `log.end` ([`crate::end`]) does: how far the log

@@ -1,6 +1,6 @@
 //! The front of the log: transactions append records, a flusher carries them to the driver in groups.
 //!
-//! **Group commit.** Appending copies a record into the open batch and returns; nobody waits for a timer. When the flusher is
+//! **Group commit.** Appending copies a record into the open batch and returns; no transaction waits for a timer. When the flusher is
 //! free it takes everything that has gathered – one group –, hands it to the driver and waits until it is durable. At low load
 //! a group is one transaction; under load it is whatever came while the last sync ran.
 //!

@@ -1,9 +1,9 @@
-//! The bytes of a log's segments from front to end, read ahead of whoever looks at them.
+//! The bytes of a log's segments from front to end, read ahead of their reader.
 //!
 //! Responsible for: reading segments in order, in pieces, by a thread of its own if threads run beside each other; the piece of
 //! a segment that is looked at, in one run of memory.
 //! Not responsible for: what the bytes mean, when it is enough.
-//! Invariants: memory is bounded by the pieces on their way and the largest frame; a failed read is told where it would be met
+//! Invariants: memory is bounded by the pieces on their way and the largest frame; a failed read is reported where it would be met
 //! without reading ahead.
 
 use std::io;

@@ -1,7 +1,7 @@
 //! The threads that make checkpoints: by the size of the log, by time, and when they are asked for.
 //!
 //! One is made in the background by one thread that rests as long as it works, so that at most half a core goes to it; one
-//! that somebody waits for, and one that the log has long outgrown, by as many threads as there are cores, without rests.
+//! that a client waits for, and one that the log has long outgrown, by as many threads as there are cores, without rests.
 
 use std::io;
 use std::sync::Arc;

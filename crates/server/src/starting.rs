@@ -1,4 +1,4 @@
-//! While the data directory is opened: a thread reads image and log, clients and the log on stderr are told how far it is.
+//! While the data directory is opened: a thread reads image and log, clients and the log on stderr get the progress.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

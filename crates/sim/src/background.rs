@@ -1,4 +1,4 @@
-//! What goes on beside the sessions: checkpoints a block at a time, garbage.
+//! The background work beside the sessions: checkpoints a block at a time, garbage collection.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whoever makes the disk and the clock fail.
+//! The source of failures of the disk and the clock.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The deterministic simulator (rule R17): engine, log, checkpoints and recovery in one thread, on a disk and a clock that are
 //! made to go wrong.
 //!
-//! Responsible for: the choice of who goes on next, workloads, faults, and saying what was wrong in the end.
+//! Responsible for: the choice of the next participant, workloads, faults, and the report of what was wrong.
 //! Not responsible for: sockets and SQL (`testkit` has real processes); threads inside of `mvcc` (its schedules under shuttle).
 //! Invariants:
 //! - (D1) A seed replays a run exactly: every choice comes from the seed, nothing reads the real clock or starts a thread.
@@ -9,7 +9,7 @@
 //!   model at the end of the log that it found, no more and no less.
 //!
 //! A run is some lives of one shard. In a life sessions run random transactions, beside them the log's flusher and its preparer,
-//! the collector of garbage, checkpoints, and whoever makes the disk fail; one step of one of them follows the other as the seed
+//! the collector of garbage, checkpoints, and the source of failures; the seed orders their steps as it
 //! says. A life ends by a crash at an operation of the disk or between two steps, by the death of the process, or in order.
 //!
 //! Start at [`run()`]; what is right is said in [`model`] and asked in `session` and `check`.

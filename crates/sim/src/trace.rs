@@ -1,4 +1,4 @@
-//! What happened, line by line: the last lines for who looks at a failure, and a sum of all for who compares two runs.
+//! The trace of a run: the last lines, to study a failure, and a checksum of all lines, to compare two runs.
 
 use std::collections::VecDeque;
 use std::fmt;

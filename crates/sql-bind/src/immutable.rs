@@ -1,4 +1,4 @@
-//! Whether an expression is the same whoever evaluates it, and when: what the code of an index and a generated column must be.
+//! Whether an expression has the same value for every role and at any time: what the code of an index and a generated column must be.
 
 use base::Oid;
 use sql_functions::{Function, Volatility, is_name_in_catalog};

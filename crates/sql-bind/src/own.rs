@@ -1,4 +1,4 @@
-//! Statements that nobody wrote, in bound form: what definitions, COPY and foreign keys ask of tables, and do to them.
+//! Statements without a text, in bound form: the queries and changes of definitions, COPY and foreign keys.
 //!
 //! Responsible for: a table as the relation of such a statement, and the statement as it can be planned.
 //! Not responsible for: the conditions and values in it, which are stored expressions (`dml`, `domain`) or those of keys

@@ -3,7 +3,7 @@
 //! Responsible for: putting names in the place of references ([`text`]); finding the references of what was written by binding it
 //! ([`keep`]).
 //! Not responsible for: what the text means (`sql-bind`), how it is shown (`sql_catalog::deparse`).
-//! Invariant: what is kept is bound anew to the same expression as what was written, or it is refused.
+//! Invariant: what is stored is bound to the same expression as what was written, or it is refused.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

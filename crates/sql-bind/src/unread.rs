@@ -1,9 +1,9 @@
-//! What subqueries show and nobody reads.
+//! Columns of subqueries that are not read.
 //!
 //! Responsible for: taking it out of a statement, so that it is neither computed nor planned, as PostgreSQL does when it flattens
 //! subqueries and UNION ALL and of what is left (`remove_unused_subquery_outputs`); and the select list of EXISTS, of which only the
 //! number of rows counts (`simplify_EXISTS_query`).
-//! Not responsible for: rights, which are needed for what is written, so they are looked at before.
+//! Not responsible for: rights, which are needed for everything in the text, so they are checked before.
 //! Invariants: columns keep their places: what is not read is NULL. What decides which rows there are, or how many, stays; so does
 //! what is volatile.
 

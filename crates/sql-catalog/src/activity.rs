@@ -1,6 +1,6 @@
 //! `pg_stat_activity`, `pg_stat_ssl`, `pg_stat_database`, `pg_stat_statements` and kin.
 //!
-//! What is not counted is NULL, so that nobody takes a zero for a measurement.
+//! What is not counted is NULL, so that a zero is not taken for a measurement.
 
 use base::Oid;
 use engine_api::{Catalog, CatalogObject, oids};

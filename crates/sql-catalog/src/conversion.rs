@@ -1,4 +1,4 @@
-//! All stored expressions of a catalog at once: giving references to those of earlier servers, and telling which mean nothing.
+//! All stored expressions of a catalog: conversion of those of earlier servers to references, and the report of invalid ones.
 //!
 //! Responsible for: what is done at a start ([`convert`]) and by `nyala check` ([`unclear`]), outside of any session.
 //! Not responsible for: writing what is converted (`server`).

@@ -1,5 +1,5 @@
 //! The text that a view was made from, for queries that have no other form: its relations are named so that the text means the
-//! same under the search path of whoever reads it, as a dump does with none.
+//! same under the search path of its reader, as a dump does with none.
 
 use base::Oid;
 use engine_api::{CatalogObject, TableDesc, ViewDesc};

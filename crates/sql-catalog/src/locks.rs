@@ -1,7 +1,7 @@
 //! pg_locks, pg_prepared_xacts.
 //!
-//! A row lock is a word in its row, so – as on PostgreSQL – only rows that somebody waits for are listed. A transaction shows
-//! its id (`transactionid`) only if somebody waits for its end; `waitstart` is not known.
+//! A row lock is a word in its row, so – as on PostgreSQL – only rows with waiters are listed. A transaction shows
+//! its id (`transactionid`) only if another transaction waits for its end; `waitstart` is not known.
 
 use base::TxnId;
 use engine_api::{Catalog, CatalogObject, LockRow, Locked, RowLockMode, TableLockMode};

@@ -1,9 +1,9 @@
 //! CREATE INDEX CONCURRENTLY and DROP INDEX CONCURRENTLY. The former: an index that is built while others write to its table.
 //!
 //! In one transaction the index is made, without entries and not valid: from its commit on who writes enters his keys. In
-//! another one the rows that were there are entered, and the index becomes valid. Both hold a lock that lets writers go on. If
+//! another one the rows that were there are entered, and the index becomes valid. Both hold a lock that does not block writers. If
 //! the second one fails, the index stays, not valid, and in a third one it is said that nothing is entered any more: it can be
-//! dropped, or built anew by REINDEX. After a crash in the middle it is kept up, but not valid.
+//! dropped, or rebuilt by REINDEX. After a crash in the middle it is maintained, but not valid.
 
 //! The latter: in one transaction the index becomes not valid, so that nothing new is read through it. Whoever has the table locked
 //! then is waited for, without a place in the queue of its locks. Then it is dropped, while others read and write. If that fails, the

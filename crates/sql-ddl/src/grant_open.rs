@@ -1,4 +1,4 @@
-//! GRANT and REVOKE on functions, languages and the system's types: everybody may use all of them, and nothing else can be had.
+//! GRANT and REVOKE on functions, languages and the system's types: every role may use all of them, and this cannot be changed.
 //!
 //! What leaves it so is accepted, as PostgreSQL accepts it; what would change it is refused.
 

@@ -1,6 +1,6 @@
 //! The session as a definition sees it.
 //!
-//! Responsible for: what definitions need of whoever runs them ([`Session`]), and binding what they keep.
+//! Responsible for: what definitions need of the session that runs them ([`Session`]), and binding what they store.
 //! Not responsible for: how a session does it.
 
 use std::future::Future;

@@ -4,7 +4,7 @@
 //! read from its machine only as far as they are wanted, so that a LIMIT ends an endless recursion; a statement that changes
 //! rows runs to its end once all others are done.
 //! Invariant: all of them run within one command, so that none sees what another has changed; foreign keys, which must see it,
-//! are looked at when all are done.
+//! are checked when all are done.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

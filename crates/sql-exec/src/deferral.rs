@@ -1,7 +1,7 @@
-//! Constraints that are deferrable: what is looked at when the statement is done, and what when the transaction ends.
+//! Deferrable constraints: what is checked at the end of the statement, and what at the end of the transaction.
 //!
 //! A statement notes everything as if nothing were deferrable. When all its rows are done, what the transaction defers goes to
-//! the session's queue (`sql_session::deferred`), and the rest is looked at as ever.
+//! the session's queue (`sql_session::deferred`), and the rest is checked as usual.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Foreign keys: what a statement changed is noted row by row and looked at when all rows are done.
+//! Foreign keys: the changes of a statement are noted row by row and checked when all rows are done.
 //!
 //! What was noted is a queue, in the order of PostgreSQL's triggers: row by row, and of a row first the keys that others point to. What
 //! a cascade changes is noted behind it ([`Constraints::finish`]), so that a check sees what the cascades before it have done: a
-//! row that two of them reach is gone when the key that only one of them follows is looked at.
+//! row that two of them reach is gone when the key that only one of them follows is checked.
 //!
 //! Invariants: a row that points to another holds KEY SHARE on it, so the key it points to stays (rule R7); checks read the
 //! newest committed versions, not the statement's view. Above READ COMMITTED a row points only to what the transaction's

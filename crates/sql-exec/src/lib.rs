@@ -4,7 +4,7 @@
 //! their re-checks (rule R7), constraints, foreign keys and cascades.
 //! Not responsible for: choosing the plan; the transaction block around it.
 //! Invariants:
-//! - An operator that answers [`Next::Wait`] is called again with the registers as it left them and goes on where it was (rule R9).
+//! - An operator that answers [`Next::Wait`] is called again with the registers unchanged and continues where it was (rule R9).
 //! - An operator writes only its own slots, so a row of an outer operator stays in the registers while inner ones run.
 //! - An operator with much to do passes [`Run::tick`] at least every few hundred rows: cancel, timeout and the turn of others.
 //!

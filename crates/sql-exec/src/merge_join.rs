@@ -2,7 +2,7 @@
 //!
 //! Right rows of one key (a *group*) are kept while left rows of that key pass; no more than the largest group is in memory.
 //! Invariants: the right input finds its slots as it left them when it is asked for its next row, although rows of the
-//! group have been in them since; so does the left one. Rows with a NULL among their keys meet nobody, wherever the order
+//! group have been in them since; so does the left one. Rows with a NULL among their keys match no row, wherever the order
 //! puts them. Left rows come out in the order they came in, unless right rows without a partner are wanted too.
 
 use std::cmp::Ordering;

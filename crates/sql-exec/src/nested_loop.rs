@@ -1,4 +1,4 @@
-//! Nested loop: for each outer row, the inner side anew. With an index scan inside that reads the outer row: index join.
+//! Nested loop: the inner side runs for each outer row. With an index scan inside that reads the outer row: index join.
 
 use std::sync::Arc;
 

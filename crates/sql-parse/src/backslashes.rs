@@ -3,7 +3,7 @@
 //! Responsible for: writing such a text as one that means the same where backslashes are plain ([`conforming`]), the warnings of
 //! `escape_string_warning`, what `backslash_quote` forbids.
 //! Not responsible for: strings with escapes themselves, which the parser reads.
-//! Invariants: every token begins at the character where it did, since errors are told by characters. What a string becomes
+//! Invariants: every token begins at the character where it did, since errors have positions in characters. What a string becomes
 //! shorter by is made up for by blanks behind it.
 
 use std::borrow::Cow;

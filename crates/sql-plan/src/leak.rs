@@ -1,4 +1,4 @@
-//! Which conditions may be tested on rows that whoever wrote them must not see.
+//! Which conditions may be tested on rows that their author must not see.
 //!
 //! A condition from outside of a view with `security_barrier` is tested behind the view's own, unless it tells nothing of the
 //! values it is about but whether it holds: then it may go below, to where an index answers it. An error would tell of them

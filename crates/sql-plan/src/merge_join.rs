@@ -1,7 +1,7 @@
 //! Merge joins: by which keys, in which order, and how each side comes in it.
 //!
 //! A side that is one table comes in order by an index where that is cheaper than sorting it; any other side is sorted.
-//! Invariant: NULLs among the keys may stand at either end, on each side: rows with one meet nobody.
+//! Invariant: NULLs among the keys may be at either end, on each side: rows with one match no row.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Which methods a plan may use: the settings `enable_…`.
 //!
-//! As in PostgreSQL a method that is switched off is not forbidden but made so dear that it is taken only where nothing else
+//! As in PostgreSQL a method that is switched off is not forbidden but made so expensive that it is taken only where nothing else
 //! will do.
 
 /// A way to read, join or sort.

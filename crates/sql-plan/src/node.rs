@@ -1,4 +1,4 @@
-//! The nodes of a plan: what each operator of `sql-exec` is told.
+//! The nodes of a plan: the parameters of each operator of `sql-exec`.
 //!
 //! Invariants: a node names values by slot of its query's registers; an operator writes only the slots its node lists, so that
 //! whatever else is in the registers stays while it runs. Nodes are immutable and shared by all executions.

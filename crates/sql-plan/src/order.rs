@@ -1,6 +1,6 @@
 //! The order of joins: which parts of a FROM list are joined with which, and how.
 //!
-//! All orders of up to [`EXHAUSTIVE_MAX`] parts are looked at by dynamic programming over sets of parts; with more parts,
+//! All orders of up to [`EXHAUSTIVE_MAX`] parts are compared by dynamic programming over sets of parts; with more parts,
 //! always what is cheapest next. Costs are in rows of a full scan.
 //! Invariant: what a part needs is there before it: the rels that its ON or its LATERAL names.
 

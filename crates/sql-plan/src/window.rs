@@ -1,4 +1,4 @@
-//! Window functions: rows are sorted by partition and order, then numbered, or looked at with the rows around them.
+//! Window functions: rows are sorted by partition and order, then numbered, or evaluated with the rows around them.
 //!
 //! Calls of one partition and order share a sort.
 

@@ -1,4 +1,4 @@
-//! Where a part can match: all states at once, character by character.
+//! Where a part can match: all states in parallel, character by character.
 
 use base::Result;
 

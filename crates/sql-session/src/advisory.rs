@@ -2,7 +2,7 @@
 //!
 //! Responsible for: making them when they are first asked for, waiting behind an expression that asked.
 //! Not responsible for: counting and conflicts (the engine).
-//! An expression cannot wait: for what it could not have at once the statement is suspended before the row leaves it.
+//! An expression cannot wait: for a lock that it did not get, the statement is suspended before the row leaves it.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -1,9 +1,9 @@
-//! Which definitions have changed since a statement was bound: it is bound anew only if one of them matters to it (rule R10).
+//! Which definitions have changed since a statement was bound: it is bound again only if one of them matters to it (rule R10).
 //!
 //! A statement knows the catalog version it was last found good for. While the catalog has that version, that is all there
 //! is to it: one comparison. When the version has moved on, the changes since are looked through; they are found by comparing
-//! the catalog with the one that was looked at last. Catalogs that statements are bound to are all looked at: between two that
-//! are, something may have come and gone again, so a statement of a version that was passed over is bound anew.
+//! the catalog with the one that was compared last. All catalogs that statements are bound to are compared: between two that
+//! are, something may have come and gone again, so a statement of a version that was passed over is bound again.
 //! Invariant: whatever could give the statement another meaning, plan or permission is seen as mattering; too much may be.
 //! Names are looked for in the statement's text, so a new object that hides another in the search path is among it.
 

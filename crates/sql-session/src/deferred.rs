@@ -2,7 +2,7 @@
 //!
 //! Responsible for: what waits for COMMIT, for PREPARE TRANSACTION or for SET CONSTRAINTS … IMMEDIATE, and how savepoints cut it.
 //! Not responsible for: what a statement defers (`sql_exec::deferral`); how a check is done (`sql_exec::foreign_key`, the engine).
-//! Invariants: the queue is empty unless a deferred constraint was touched. What was looked at stays in it while there are
+//! Invariants: the queue is empty unless a deferred constraint was touched. What was checked stays in it while there are
 //! savepoints: going back to one makes it due again, as on PostgreSQL.
 
 use std::cell::{Ref, RefCell, RefMut};

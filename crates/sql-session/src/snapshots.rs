@@ -1,6 +1,6 @@
 //! Exported snapshots: what one transaction sees, another may see too.
 //!
-//! Responsible for: `pg_export_snapshot`, `SET TRANSACTION SNAPSHOT`, what may be imported by whom.
+//! Responsible for: `pg_export_snapshot`, `SET TRANSACTION SNAPSHOT`, which snapshots a session may import.
 //! Not responsible for: views (the engine's).
 //! Invariant: a snapshot is listed from the statement that exports it to the end of its transaction.
 

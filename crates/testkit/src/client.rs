@@ -1,6 +1,6 @@
 //! A PostgreSQL client that hides nothing: every message of an answer becomes an [`Event`].
 //!
-//! It sends what it is told and waits for ReadyForQuery; it can also send now and look later, which is how schedules
+//! It sends a message and waits for ReadyForQuery; it can also send now and read later, which is how schedules
 //! find out that a statement is blocked.
 
 use std::io::{self, ErrorKind, Read, Write};

@@ -1,4 +1,4 @@
-//! Interleaved statements of several sessions, and what becomes of each: an answer at once, or a wait that another
+//! Interleaved statements of several sessions, and the result of each: an immediate answer, or a wait that another
 //! session's step ends.
 //!
 //! A schedule is text, one step per line, `SESSION: SQL`, or `SESSION: cancel OTHER` for a cancel request. A step is *waiting* if no answer is there after

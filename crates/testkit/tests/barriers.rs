@@ -1,5 +1,5 @@
 //! Random statements over nested views with `security_barrier`: none fails through a row that the views hide, whatever kinds of
-//! plans it is told to use, and each gives PostgreSQL's rows and leaves PostgreSQL's.
+//! plans that it must use, and each gives PostgreSQL's rows and leaves PostgreSQL's.
 //!
 //! Hidden rows fail every condition that looks at them, so that one which is tested too early shows. PostgreSQL itself tests
 //! some too early, in changes through views of views: then only the first half is judged. The seed is printed; `NYALA_SEED=n`

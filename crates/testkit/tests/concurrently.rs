@@ -1,4 +1,4 @@
-//! CREATE INDEX CONCURRENTLY under writers: nobody waits for the build, and the index holds what the table holds.
+//! CREATE INDEX CONCURRENTLY under writers: no transaction waits for the build, and the index agrees with the table.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

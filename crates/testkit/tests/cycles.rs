@@ -1,4 +1,4 @@
-//! kill -9 under everything at once, cycle after cycle: transfers, single rows, lists, keys that move, large transactions,
+//! kill -9 under all kinds of load, cycle after cycle: transfers, single rows, lists, keys that move, large transactions,
 //! savepoints, prepared transactions, COPY, sequences, commits that do not wait, definitions, checkpoints.
 //!
 //! After each start every client looks for what it did: what was acknowledged is there, what was not is there whole or not at

@@ -1,4 +1,4 @@
-//! Whom a session begins as: start-up parameters, `options` among them, and settings of roles and databases, as PostgreSQL answers;
+//! The role with which a session begins: start-up parameters, `options` among them, and settings of roles and databases, as PostgreSQL answers;
 //! default privileges of roles in several databases.
 
 use testkit::{Connection, Oracle, Target, both};

@@ -1,5 +1,5 @@
 //! Random join trees over small tables with NULLs: PostgreSQL and the server under test must agree on every row,
-//! whichever kind of join it is told to use.
+//! whichever kind of join it must use.
 //!
 //! The seed is printed; `NYALA_SEED=n` repeats a run.
 

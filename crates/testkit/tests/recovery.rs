@@ -1,4 +1,4 @@
-//! Starting, and what lies on the disk: what clients are told while a start goes on, data directories of every format version,
+//! Starting, and what lies on the disk: what clients are told during a start, data directories of every format version,
 //! `nyala check`, damage to the log's end, copies of a running directory, directories that are no database, definitions that are
 //! prepared, and the size of a data directory under endless load.
 

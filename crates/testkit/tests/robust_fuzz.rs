@@ -2,7 +2,7 @@
 //! with values at the ends of their types; random queries.
 //!
 //! Any answer is fine but an internal error (XX000), a lost connection, silence, or a panic in the server's log. The seed is
-//! printed, `NYALA_SEED=n` repeats a run; `NYALA_FUZZ_SECONDS` says how long it goes on.
+//! printed, `NYALA_SEED=n` repeats a run; `NYALA_FUZZ_SECONDS` says how long it runs.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};

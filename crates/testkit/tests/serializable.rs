@@ -1,4 +1,4 @@
-//! SERIALIZABLE where PostgreSQL would choose another transaction to give way, or more of them: what must not be, what must
+//! SERIALIZABLE where PostgreSQL would abort another transaction, or more of them: what must not be, what must
 //! pass, what is known of those that have ended, and that long looks at what was read find the same as short ones.
 
 use testkit::{Connection, Reply, Target};

@@ -1,4 +1,4 @@
-//! The anomalies by name, at their edges: two writers at SERIALIZABLE of which the second must give way, and the neighbours
+//! The anomalies by name, at their edges: two writers at SERIALIZABLE of which the second must fail, and the neighbours
 //! of each that must pass. Every schedule begins with t (id, v, u) of the ids 10, 20 … 100 with v = u = id.
 
 use testkit::{Connection, Target};

@@ -1,4 +1,4 @@
-//! The own test suites of drivers and of a framework, which nobody here wrote, on PostgreSQL and on the server under test.
+//! The test suites of drivers and of a framework, written by others, on PostgreSQL and on the server under test.
 //!
 //! A test that passes on PostgreSQL passes here, or stands with its reason in `tests/clients/suites/NAME/differences.txt`; one that stands
 //! there and passes is to be taken off. What PostgreSQL fails or skips is not asked for. `SUITES="psycopg2 asyncpg"` chooses; by

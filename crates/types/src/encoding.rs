@@ -2,7 +2,7 @@
 //!
 //! Responsible for: names, and text from and to each encoding with PostgreSQL's errors.
 //! Not responsible for: which encoding a session has.
-//! Invariant: UTF-8 has no [`Conversion`], so whoever speaks it pays for none of this.
+//! Invariant: UTF-8 has no [`Conversion`], so its clients pay for none of this.
 //!
 //! Encodings of one byte have tables of their own (`single`). Those of several bytes are `encoding_rs`'s with PostgreSQL's
 //! differences (`exceptions`), laid out as tables when one is first used.

@@ -1,10 +1,10 @@
 //! How large a value may be, and whether there is memory for it: asked before it is made.
 //!
-//! Responsible for: the limit of one value ([`VALUE_MAX`], 54000), the question to whoever keeps the process's memory
+//! Responsible for: the limit of one value ([`VALUE_MAX`], 54000), the question to the owner of the process's memory
 //! ([`ask`], 53200), texts and lists that ask before they grow ([`Room`]).
 //! Not responsible for: how much memory there is (the server's ledger; without one there is always room).
-//! Invariants: what is smaller than [`LARGE`] asks nobody. Nothing is set aside by asking: what is asked for is to be
-//! allocated at once, and is seen from then on.
+//! Invariants: a value smaller than [`LARGE`] is not asked for. Nothing is reserved by asking: what is asked for is to be
+//! allocated immediately, and is counted from then on.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! A row that everybody wants: clients add one to a counter, each addition a durable transaction of its own, or several in one
+//! One contended row: clients add one to a counter, each addition a durable transaction of its own, or several in one
 //! round trip. Nothing is faster here than one commit after the other, unless a server lets the next writer see the row before the
 //! last one is on the disk.
 

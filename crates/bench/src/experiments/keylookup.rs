@@ -1,4 +1,4 @@
-//! Lookups of many rows at once by an IN list of their keys, as a feature store asks: how many a server answers while 95 of
+//! Lookups of many rows by an IN list of their keys, as a feature store asks: how many a server answers while 95 of
 //! 100 answers come within a limit.
 //!
 //! Every answer is counted and its keys are summed: one with another row than those asked for, or without one of them, fails the run.

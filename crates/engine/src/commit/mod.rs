@@ -6,7 +6,7 @@
 //! 2. [`stamp`]: in the log's critical section the transaction takes its timestamp and position, is published, and its
 //!    definitions become the catalog's (E1). From here on others see it.
 //! 3. [`mod@publish`]: versions are stamped, row locks released, garbage handed over; of a large transaction in parts, when the
-//!    outcome is known already. Others go on before it is durable.
+//!    outcome is known already. Other transactions continue before it is durable.
 //! 4. Durable: the log's flusher, in its own time. The answer carries the position that the reply waits for (rule R1).
 //!
 //! A transaction that wrote nothing does none of this but, at SERIALIZABLE, the look whether its snapshot is a place in the order.

@@ -1,6 +1,6 @@
 //! The order of SERIALIZABLE transactions (rule R8, decision 0008).
 //!
-//! Responsible for: who is active, what was read and written by those that were active at the same time as somebody who still is, and
+//! Responsible for: the active transactions, the reads and writes of transactions that were concurrent with an active one, and
 //! whether a place in the order is left for one that ends.
 //! Not responsible for: what was read ([`crate::reads`]), the section in which a writer ends ([`super::validate`]).
 //!
@@ -8,15 +8,15 @@
 //! **Rule**: a transaction stands at its timestamp if what it read still holds then. If others have written into it, it stands
 //! *before* the first of them: its *place* is the least place of those. It has one if
 //! - the place lies after all that it has seen, and
-//! - nobody who stands after the place, and was active with it, has read what it writes: such a reader must stand before it.
+//! - no concurrent transaction that stands after the place has read what it writes: such a reader must stand before it.
 //!
-//! A transaction that writes nothing stands at its snapshot, and may find there that somebody who stands before it has overwritten what it
-//! read. The first of two that ends is right, the second gives way.
+//! A transaction that writes nothing stands at its snapshot, and may find there that a transaction that stands before it has overwritten what it
+//! read. The first of two that ends succeeds, the second fails.
 //! **Interleaving that breaks it otherwise**: a reads x; b writes x and commits; c begins, sees b, reads y and commits; a writes y. a must
 //! stand before b, and after c, which has seen b.
 //!
-//! What somebody did is kept while a transaction is active that began before it ended. Beyond [`PAST_MAX`] the oldest are *lost*: whoever
-//! depends on them gives way.
+//! The reads and writes of a transaction are kept while one is active that began before it ended. Beyond [`PAST_MAX`] the oldest are *lost*: a transaction that
+//! depends on them fails.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -6,9 +6,9 @@
 //! The Prepare record has the operations of the transaction, as a Commit record would, and last what it is beside them: its
 //! name, its locks, what it has read if it is SERIALIZABLE ([`PreparedState`]). The record that ends it names its transaction id.
 //! While it is prepared it is a running transaction that belongs to no session: its versions are undecided, its locks held, its
-//! definitions seen by nobody, the storage that they have made there ([`definitions`] brings them back).
-//! A SERIALIZABLE one has looked at what it read; from then on that is a guard (`commit::validate`). It must not have read
-//! what another prepared one has written, for nobody knows which of the two commits first.
+//! definitions invisible, the storage that they have made there ([`definitions`] brings them back).
+//! A SERIALIZABLE one has validated its read set; from then on the read set is a guard (`commit::validate`). It must not have read
+//! what another prepared one has written, because it is not known which of the two commits first.
 //! An image carries what is prepared at its moment ([`carried`]), so that the log before it can go (rule R13).
 //! Invariant: a name is in the registry exactly while its Prepare record is the last word of the log about it.
 

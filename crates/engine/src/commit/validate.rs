@@ -1,14 +1,14 @@
-//! Stage 0: what a SERIALIZABLE transaction read is looked at once more (rule R8).
+//! Stage 0: the read set of a SERIALIZABLE transaction is validated (rule R8).
 //!
 //! **Requirement**: SERIALIZABLE transactions have an order. **Rule**: if nothing a writer read was written by a commit between its reading
-//! and its timestamp, it stands at its timestamp; otherwise [`super::order`] finds it a place before those who wrote, or it gives way. The
+//! and its timestamp, it stands at its timestamp; otherwise [`super::order`] finds it a place before the writers, or it fails. The
 //! last look and the stamp are one critical section among SERIALIZABLE writers.
 //! **Interleaving that breaks it otherwise**: a reads x and writes y, b reads y and writes x. Both look, both find all as
 //! it was, both are stamped: write skew.
 //! Transactions of other levels are no part of this, as on PostgreSQL.
 //!
 //! A look does not keep others out: it is made before the section, and counts if no SERIALIZABLE writer was stamped since it
-//! began; otherwise it is made once more, inside. A long one goes ahead in parts, and only after two efforts is it made inside.
+//! began; otherwise it is repeated inside. A long one is done in parts before the section, and only after two attempts inside it.
 
 use std::sync::Arc;
 

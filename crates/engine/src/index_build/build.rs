@@ -1,11 +1,11 @@
-//! Building an index while nobody writes to its table (CREATE INDEX).
+//! Building an index without concurrent writers (CREATE INDEX).
 //!
 //! Requirement: a view that is older than the index finds through it what it sees. Rule: a row is entered under the keys
 //! of *all* its versions, and if these differ the row is marked, so that who finds it compares keys (rule R6).
 //! Alternative: PostgreSQL keeps older views off the index (`indcheckxmin`); but its plans are made per view, ours are not.
 //!
 //! Entries are gathered, sorted in ranges of keys, and made into leaves, some at a time between turns for other connections; the
-//! index is filled in one step. Nobody writes meanwhile, but the collector removes versions. It knows of the index from before
+//! index is filled in one step. There are no writers meanwhile, but the collector removes versions. It knows of the index from before
 //! the first row on: what it unlinks before the index is filled is still among the entries, and goes by a second look at the rows
 //! that had more than one version, for only those can lose one.
 

@@ -1,17 +1,17 @@
 //! Building an index while others write to its table (CREATE INDEX CONCURRENTLY).
 //!
 //! Requirement: when it is done, every row is found under the keys of all its versions, and in a unique index no two live rows
-//! share a key. Nobody waits for the build.
+//! share a key. No transaction waits for the build.
 //! Rules:
 //! - The index is part of the table's definition, empty, before the build begins: who writes enters his own keys.
 //! - A grace period passes first. A write pins itself before it looks which definition is in force, so when the period is over no
 //!   write goes on that does not know of the index; what such writes left has a number below the table's end by then.
 //! - In a unique index the check and the entry of a row's key are one step, under the key's latch, and the row is looked at again
-//!   under it. A row that somebody has not decided about is waited for: it may have been written without a check.
-//! - What aborts or is collected between the look at a row and the entry is seen by a second look. Whoever writes the same key
+//!   under it. The build waits for the writer of an undecided row: the row may have been written without a check.
+//! - What aborts or is collected between the look at a row and the entry is found by a second look. A writer of the same key
 //!   meanwhile may have found the entry that goes then, so a third look puts it back.
 //!
-//! If it fails, the index stays as it is: entered into and checked against by who writes, and read by nobody.
+//! If it fails, the index stays as it is: writers maintain and check it, and no statement reads it.
 
 use std::sync::Arc;
 

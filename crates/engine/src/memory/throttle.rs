@@ -3,7 +3,7 @@
 //! Responsible for: who waits, for how long, who is refused with 53200 and what that says.
 //! Not responsible for: counting (`mvcc::memory`), freeing (`mvcc::garbage`).
 //! Invariants: while memory is not tight nothing here is touched. No thread is blocked (rule R9): a call answers
-//! `Step::Wait` once and goes on when it is made again, whether or not its turn has come, so that a caller which does not
+//! `Step::Wait` once and succeeds when it is repeated, whether or not its turn has come, so that a caller which does not
 //! wait is not stuck. Deletes never wait.
 //!
 //! From nine tenths of the limit on, what is left is given out at a rate by which half of it lasts for a second or more:

@@ -2,7 +2,7 @@
 //!
 //! Rule: reading a row appends; what is in the list twice is found when the list would have to grow, by sorting. So a read
 //! costs a few instructions however often a row is read, and the list is at most twice as long as it needs to be.
-//! Alternative: a hash table finds a second read at once, and costs each first one a hash, a probe and, while it grows, its
+//! Alternative: a hash table finds a second read immediately, and costs each first one a hash, a probe and, while it grows, its
 //! place in a new table.
 
 use base::{RowId, Timestamp};

@@ -1,10 +1,10 @@
 //! Pieces of files that are read ahead of the threads that work on them.
 //!
-//! Responsible for: keeping the disk and all cores busy at once, within bounded memory; the error that one thread would find.
+//! Responsible for: keeping the disk and all cores busy, within bounded memory; the error that one thread would find.
 //! Not responsible for: what a piece is, how it is read, what is made of it.
 //!
 //! Readers, which mostly sleep, take numbers in order, read the pieces into memory that goes round, and put them into a queue;
-//! workers take whatever is there. **Rule**: the error that is told is that of the first piece in order that has one,
+//! workers take whatever is there. **Rule**: the reported error is that of the first piece in order that has one,
 //! whichever thread met it and whatever was found behind it meanwhile. It holds because numbers are handed out in order: all
 //! pieces before one that failed are taken already, and are worked on to the end; those behind it are given up.
 //!

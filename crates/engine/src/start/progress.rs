@@ -1,9 +1,9 @@
-//! How far the opening of a shard is, for whoever waits for it.
+//! The progress of the opening of a shard, for clients that wait for it.
 //!
 //! A start has three sorts of work, each counted in its own unit: bytes of the image, bytes of the log, entries of indexes. A unit
-//! weighs what it takes of time, measured once and roughly: what is told is a share of the whole, not a promise of seconds.
+//! weighs what it takes of time, measured once and roughly: the reported figure is a share of the whole, not a promise of seconds.
 //!
-//! Invariants: the share never falls and stays below 100: an open shard is not yet a server, and whoever asks is still waiting.
+//! Invariants: the share never falls and stays below 100: an open shard is not yet a server, and a client that asks is still waiting.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! A large transaction ends in parts, and others go on between them.
+//! A large transaction ends in parts, and other transactions run between them.
 
 use engine_api::{Durability, Engine as _, Isolation, Step};
 use env::sim::SimDisk;

@@ -1,4 +1,4 @@
-//! Time that goes on when it is told to.
+//! A clock that advances on request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Parts of the system that go on when their turn comes, all in one thread.
+//! Parts of the system that run when they are scheduled, all in one thread.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

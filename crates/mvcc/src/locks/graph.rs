@@ -1,11 +1,11 @@
-//! Who waits for whom: deadlocks, and waiting for the end of a transaction.
+//! The waits-for graph: deadlocks, and waiting for the end of a transaction.
 //!
 //! Responsible for: the waits-for graph, touched by blocked transactions only.
 //! Not responsible for: queues of locks; their edges are read from the queues when a search needs them.
 //!
 //! **Requirement**: a cycle is found by the one who closes it. **Rule**: a transaction enters its queue, then the graph,
 //! and searches under the graph's latch. Of the members of a cycle one enters the graph last, and sees the others.
-//! A cycle in which somebody waits only because another stands before it in the line of a table or an advisory lock is no deadlock yet:
+//! A cycle in which a transaction waits only because another is before it in the queue of a table or an advisory lock is no deadlock yet:
 //! the line is rearranged, if that makes no other cycle. In a row's line there is no such thing, as on PostgreSQL.
 //! A hand-over does not come here (it would take the latches in the other order); the search asks the queue whether a
 //! transaction in the graph still waits there. Latch order: graph → shard of the lock table.

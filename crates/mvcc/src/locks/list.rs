@@ -1,7 +1,7 @@
 //! Listing locks, for `pg_locks`.
 //!
 //! Responsible for: who holds and who waits for what, as far as there are queues or words in slots.
-//! Not responsible for: row locks that nobody waits for; they are words in the rows.
+//! Not responsible for: row locks without waiters; they are words in the rows.
 
 use base::{Oid, RowId, TxnId};
 

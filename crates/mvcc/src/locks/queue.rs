@@ -5,12 +5,12 @@
 //!
 //! Rules
 //! - A request is granted if it conflicts neither with another holder nor, unless it is for a row, with an earlier waiter. A lock of a row
-//!   that goes with all holders is granted whoever waits, as on PostgreSQL: FOR SHARE does not wait for a DELETE that waits for a KEY
+//!   that is compatible with all holders is granted whatever waits, as on PostgreSQL: FOR SHARE does not wait for a DELETE that waits for a KEY
 //!   SHARE.
-//! - Of those who wait nobody is overtaken by a later one that he conflicts with, unless that ends a deadlock ([`Queue::move_ahead`]).
-//! - An upgrade (the requester holds a weaker mode) of a row's lock looks at holders only, and waits ahead of the others, because those wait
+//! - No waiter is overtaken by a later one that it conflicts with, unless that ends a deadlock ([`Queue::move_ahead`]).
+//! - An upgrade (the requester holds a weaker mode) of a row's lock considers holders only, and waits ahead of the others, because those wait
 //!   for it anyway. One of another lock stands before the first who waits for what it holds, as on PostgreSQL.
-//! - Hand-over makes a waiter a holder before it is woken, so that nobody can come between; the holder is *handed* until
+//! - Hand-over makes a waiter a holder before it is woken, so that no other transaction gets the lock first; the holder is *handed* until
 //!   its transaction asks again and takes notice.
 
 use std::collections::VecDeque;

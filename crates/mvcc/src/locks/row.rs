@@ -12,7 +12,7 @@
 //! Invariants
 //! - **L1** FREE → held, COLLECTOR, INFLATED and held → anything by CAS. INFLATED changes only under the latch of the
 //!   key's shard, and the queue exists exactly while the word is INFLATED. COLLECTOR is left by the one who set it.
-//! - **L2** DEAD is for ever: set when the chain is empty and nobody holds or awaits the lock; who sets it counts the
+//! - **L2** DEAD is for ever: set when the chain is empty and the lock has no holder and no waiter; who sets it counts the
 //!   row as gone, once.
 
 use std::sync::Arc;

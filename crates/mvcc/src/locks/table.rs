@@ -4,7 +4,7 @@
 //! Not responsible for: who is granted in a queue (`queue`), what a transaction holds in all (`txn`).
 //!
 //! AccessShare, RowShare and RowExclusive do not conflict with each other, and every statement takes one of them. They are
-//! words in the transaction's slot, where nobody else writes. A table is *guarded* while a *strong* mode – one that
+//! words in the transaction's slot, which only the transaction writes. A table is *guarded* while a *strong* mode – one that
 //! conflicts with a weak one – is held or awaited in its queue.
 //!
 //! - **F1** While a table is guarded, all its weak locks are in its queue.

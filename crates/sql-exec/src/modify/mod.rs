@@ -1,6 +1,6 @@
 //! INSERT, UPDATE, DELETE and MERGE: what they have in common.
 //!
-//! The rows are changed one after the other; foreign keys are looked at when all are done, as PostgreSQL's triggers do.
+//! The rows are changed one after the other; foreign keys are checked when all are done, as PostgreSQL's triggers do.
 
 pub(super) mod delete;
 pub(super) mod insert;

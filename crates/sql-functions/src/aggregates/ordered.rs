@@ -1,6 +1,6 @@
 //! Aggregates over sorted values: percentiles, the most frequent value, and the place that a row would have.
 //!
-//! Invariant: rows come in the order of WITHIN GROUP; direct arguments are told before the first of them.
+//! Invariant: rows come in the order of WITHIN GROUP; direct arguments are given before the first of them.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What statements say that nobody else may read: passwords, wherever a statement is shown or kept beyond its run.
+//! Secrets in statements: passwords, wherever a statement is shown or kept beyond its run.
 //!
 //! The literal behind the word PASSWORD is left out (`CREATE ROLE r PASSWORD '…'`, `password = '…'`), also one that is not closed,
 //! and the password of a connection string (`password=… `, `//user:…@`). What is no literal – a parameter, NULL – stays.

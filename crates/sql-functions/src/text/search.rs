@@ -2,7 +2,7 @@
 //!
 //! Responsible for: finding where a string occurs in another one, and the parts between its occurrences, in steps that are counted.
 //! Not responsible for: patterns.
-//! Invariants: the time is linear in both strings whatever they are, up to a chance that nobody can choose; no step is longer than
+//! Invariants: the time is linear in both strings whatever they are, except with a probability that a user cannot influence; no step is longer than
 //! [`work::STRETCH`] bytes.
 //!
 //! What is wanted is usually short: `memmem` finds it, stretch by stretch. It would prepare and compare a long one in one step. That one is found by

@@ -1,4 +1,4 @@
-//! Figures of what statements did, kept by each thread for itself and summed when somebody asks.
+//! Counters of statements, kept by each thread and summed when they are read.
 //!
 //! Requirement: counting costs a few nanoseconds and no core waits for another's cache line. Rule: each thread writes to
 //! counters of its own, with plain loads and stores; a reader adds up what all threads have, ended ones included. A sum is

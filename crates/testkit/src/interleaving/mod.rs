@@ -1,9 +1,9 @@
-//! Random schedules of several sessions: the same steps on two servers must wait, go on, answer and fail alike.
+//! Random schedules of several sessions: the same steps on two servers must wait, continue, answer and fail alike.
 //!
 //! Responsible for: running a schedule ([`Stage::run`]), making it shorter while two servers still differ about it ([`shorten`]).
 //! Not responsible for: what is in one ([`locks`], [`reads`]).
 //!
-//! Unlike those that are written by hand ([`crate::schedule`]), many are run, so nothing is told by the time it takes: a step waits if
+//! Unlike those that are written by hand ([`crate::schedule`]), many are run, so no result depends on the time that a step takes: a step waits if
 //! the server says that its session is blocked (`pg_blocking_pids`), and a session that waited is looked at again until it is blocked anew
 //! or has answered.
 

@@ -1,7 +1,7 @@
 //! Schedules of transactions that read and change a few rows, for counting how many of them a server lets commit.
 //!
 //! One table, `item (id, u, v)`. Rows are read by key, by range, whole and by a condition that no index helps with. No statement waits
-//! for long: transactions are short, and who waits for a row goes on when its holder ends.
+//! for long: transactions are short, and a session that waits for a row continues when its holder ends.
 
 use super::Step;
 use crate::random::Random;

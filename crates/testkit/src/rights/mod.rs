@@ -1,4 +1,4 @@
-//! Random worlds of roles and objects, and statements that roles try in them: who may do what, see what, is told what.
+//! Random worlds of roles and objects, and statements that roles try in them: rights, visible rows and messages.
 //!
 //! Responsible for: what is in a world ([`World`]) and the statements that make it, the cases ([`Case`]): who one becomes, by
 //! which way, and what is tried then, statements and objects of every kind.

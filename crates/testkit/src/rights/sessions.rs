@@ -1,4 +1,4 @@
-//! Who a session is, by every way to become somebody, and what it keeps over the change.
+//! The role of a session, by every way to change it, and what the session keeps after the change.
 
 use super::{Case, Start, Step, Writer};
 

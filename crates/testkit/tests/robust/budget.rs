@@ -1,5 +1,5 @@
 //! The limit of memory, with several clients: growth is slowed down before it and refused at it, by name; reads, deletes and
-//! administration go on; what is freed can be used again. Nothing is ended.
+//! administration continue; freed memory can be used again. Nothing is ended.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
 //! Memory is what the limit says: whatever a session of an ordinary role asks for, the process stays within it, the session is
-//! refused with 53200 or 54000, and others go on.
+//! refused with 53200 or 54000, and other sessions continue.
 //!
 //! `make test` does it with a small limit and looks at the peak of the resident size. `make chaos` does it also in a control
 //! group of 1 GB, in which the server takes its limit from the group and the kernel kills what goes beyond.

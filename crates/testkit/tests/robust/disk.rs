@@ -1,4 +1,4 @@
-//! A full disk: writes are refused with 53100, all else goes on, and nothing acknowledged is lost.
+//! A full disk: writes are refused with 53100, everything else continues, and nothing acknowledged is lost.
 
 use std::time::{Duration, Instant};
 

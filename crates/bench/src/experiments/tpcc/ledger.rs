@@ -1,7 +1,7 @@
 //! What the clients of a run were told, against what the database has afterwards.
 //!
 //! A transaction that was acknowledged and is missing as a whole, or is there twice, breaks none of the specification's conditions.
-//! So orders, payments and deliveries are counted in the tables before and after a run. Nobody else may use them
+//! So orders, payments and deliveries are counted in the tables before and after a run. No other client may use them
 //! meanwhile.
 
 use super::mix::TransactionKind;

@@ -1,11 +1,11 @@
 //! Definitions of a prepared transaction on their way back at a start.
 //!
-//! Requirement: until it is ended the shard is as before the start: its definitions are seen by nobody, storage and indexes that
+//! Requirement: until it is ended the shard is as before the start: its definitions are invisible, storage and indexes that
 //! it has made are there, the shapes that it has put in force are, and both of its ends find what they need.
-//! Rule: only what its definitions have come to counts, for nobody can go back to a savepoint of it any more. Storage that it
+//! Rule: only the final state of its definitions counts, because its savepoints can no longer be used. Storage that it
 //! has made and given up again does not come back, nor do the rows that were in it.
 //! First, while tables are loaded, new storage takes its place, so that its rows have one ([`Restored::storage`]); then, on the
-//! open shard, shapes and indexes ([`Restored::put_in_force`]). Nobody else has written to a table of which the transaction has
+//! open shard, shapes and indexes ([`Restored::put_in_force`]). No other transaction has written to a table of which the transaction has
 //! changed a definition: its lock says so, so new indexes are filled from what is committed, and the rows of the transaction
 //! itself are entered as they come back.
 

@@ -1,7 +1,7 @@
-//! Who has given wrong passwords, and how long each of them waits before the next one is looked at.
+//! Sources of wrong passwords, and how long each of them waits before the next proof is checked.
 //!
-//! **Requirement**: passwords cannot be tried out fast, by one connection after the other or by many at once; who gives the right
-//! one is kept waiting as little as that allows, and is shut out by nobody who tries wrong ones. **Rule**: the proof is looked at, and a failure is
+//! **Requirement**: passwords cannot be guessed fast, by one connection after the other or by many together; a client with the right
+//! one waits as little as that allows, and wrong passwords of others do not lock it out. **Rule**: the proof is checked, and a failure is
 //! counted, in one step, and before it comes a wait. A network that has proved a role's password within a day is trusted with this role and
 //! waits a second at most. All others wait in lines ([`lines`]), longer with each failure, to an end. Who waits holds no
 //! thread and no place for clients, but one in a room of its own ([`room`]); so many wait, and for so long, and that bounds the guesses of

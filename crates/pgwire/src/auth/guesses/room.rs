@@ -1,6 +1,6 @@
-//! Who waits to be heard. There is an end to it, and when it is reached, who has most there gives way.
+//! The logins that wait. Their number is bounded; when it is reached, a login of the largest crowd is refused.
 //!
-//! **Invariants.** Nobody is turned away while there are places. One that is trusted is never turned away for one that is not. Nobody is
+//! **Invariants.** No login is refused while there are places. A trusted one is never refused in favour of one that is not. Nobody is
 //! turned away for one of a site, of a network in it, or of a role there, that has as many waiting: so a crowd from elsewhere, or after another role,
 //! takes no place from who comes alone.
 

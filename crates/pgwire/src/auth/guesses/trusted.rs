@@ -1,4 +1,4 @@
-//! Networks from which a role has logged in of late: whoever guesses there, the role's own clients are there too.
+//! Networks from which a role has logged in of late: if guesses come from there, the role's own clients are there, too.
 //!
 //! Only a right password puts one here, and there is room for many networks of a role; a role that comes from ever new ones pushes out
 //! its own.
