@@ -3,8 +3,8 @@
 #
 #   scripts/fuzz.sh SECONDS-TO-RUN
 #
-# A round is: random rights, definitions, changes under constraints, altered tables, queries, joins, TPC-H, histories and
-# interleavings against PostgreSQL, nearly right SQL, changed wire bytes, the log's reader on a disk that crashes, and 200 runs of
+# A round is: random rights, definitions, changes under constraints, altered tables, queries, joins, regular expressions, TPC-H,
+# histories and interleavings against PostgreSQL, nearly right SQL, changed wire bytes, the log's reader on a disk that crashes, and 200 runs of
 # the simulator. A failing test's output is shown and kept in $CARGO_TARGET_DIR/fuzz; its seed repeats it:
 # NYALA_SEED=… cargo test -p … The rounds go on after a failure; the exit code tells of it in the end.
 
@@ -19,7 +19,7 @@ export NYALA_FUZZ_SECONDS=${NYALA_FUZZ_SECONDS:-60}
 
 # package:target[:filter]
 tests=(
-    testkit:robust_fuzz testkit:rights testkit:schemas testkit:changes testkit:alterations testkit:queries testkit:joins testkit:tpch testkit:history testkit:interleavings testkit:registers testkit:robust:robust::bytes
+    testkit:robust_fuzz testkit:rights testkit:schemas testkit:changes testkit:alterations testkit:queries testkit:joins testkit:expressions testkit:tpch testkit:history testkit:interleavings testkit:registers testkit:robust:robust::bytes
     pgwire:it:hostile redo:it engine:it:transactions sim:it:nothing
 )
 

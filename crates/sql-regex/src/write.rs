@@ -30,6 +30,26 @@ pub fn size(node: &Node) -> usize {
     }
 }
 
+fn has_group(node: &Node) -> bool {
+    match node {
+        Node::Group(..) => true,
+        Node::Repeat { node, .. } | Node::Look { node, .. } => has_group(node),
+        Node::Concat(nodes) | Node::Alternatives(nodes) => nodes.iter().any(has_group),
+        Node::Empty | Node::Assert(_) | Node::Back(_) | Node::Class(_) => false,
+    }
+}
+
+fn may_be_empty(node: &Node) -> bool {
+    match node {
+        Node::Empty | Node::Assert(_) | Node::Look { .. } | Node::Back(_) => true,
+        Node::Class(_) => false,
+        Node::Group(_, node) => may_be_empty(node),
+        Node::Repeat { node, min, .. } => *min == 0 || may_be_empty(node),
+        Node::Concat(nodes) => nodes.iter().all(may_be_empty),
+        Node::Alternatives(nodes) => nodes.iter().any(may_be_empty),
+    }
+}
+
 struct Writer {
     out: String,
     /// Places that match in more than one way; alternatives count as two.
@@ -63,6 +83,10 @@ impl Writer {
                 self.out.push(')');
                 // `{2,2}` matches in one way only, but has a preference, which may be that of the whole.
                 self.choices += u32::from(*max != Some(*min) || *prefers != Preference::None);
+                // For `(\m)??` the crate takes no repetition, PostgreSQL an empty one, whose groups are set.
+                if *min == 0 && *prefers == Preference::Short && has_group(node) && may_be_empty(node) {
+                    self.choices += 2;
+                }
                 let _ = match max {
                     Some(max) => write!(self.out, "{{{min},{max}}}"),
                     None => write!(self.out, "{{{min},}}"),
