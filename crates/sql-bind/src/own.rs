@@ -113,11 +113,8 @@ pub fn bind_delete_all(table: Oid, cx: &mut BindContext<'_>) -> Result<BoundStat
 /// # Errors
 /// Those of binding the query; the statement may be refused.
 pub fn bind_fill(view: Oid, cx: &mut BindContext<'_>) -> Result<BoundStatement> {
-    let mut info = TableInfo::clone(&*table_info(&cx.catalog, view)?);
+    let info = table_info(&cx.catalog, view)?;
     let desc = Arc::new(info.desc.clone());
-    // The statement is what gives it rows of its own.
-    info.desc.view.iter_mut().for_each(|view| view.populated = true);
-    let info = Arc::new(info);
     let mut binder = Binder::new(cx, "");
     let query = binder.view_query(&desc)?;
     let (mut locks, refused) = (binder.tables, binder.refused);

@@ -1,7 +1,9 @@
 //! CREATE MATERIALIZED VIEW and REFRESH.
 
-use base::{Error, LayoutId, Oid, Result, SqlState};
-use engine_api::{CatalogObject, TableDesc, TableKind, TableLockMode, ViewDesc};
+use std::collections::BTreeSet;
+
+use base::{Error, LayoutId, Oid, Result, SqlState, work};
+use engine_api::{Catalog, CatalogObject, TableDesc, TableKind, TableLockMode, ViewDesc};
 use rupg_sql::nodes::{CreateTableAsStmt, RefreshMatViewStmt};
 use sql_bind::own::{bind_delete_all, bind_fill};
 use sql_ir::system_column;
@@ -96,6 +98,11 @@ pub(super) async fn refresh(cx: &mut Cx<'_>, stmt: &RefreshMatViewStmt) -> Resul
     if cx.catalog().table(view.oid).is_none() {
         return Err(Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", view.name)));
     }
+    if view.view.as_ref().is_some_and(|view| view.populated) && !stmt.skipData && reads_itself(&cx.catalog(), view.oid)
+    {
+        // Its rows go before its query runs, which should read them.
+        return Err(Error::unsupported("REFRESH of a materialized view that reads itself is not supported"));
+    }
     if stmt.concurrent {
         check_concurrently(cx, view.oid)?;
     } else {
@@ -107,6 +114,25 @@ pub(super) async fn refresh(cx: &mut Cx<'_>, stmt: &RefreshMatViewStmt) -> Resul
     }
     set_populated(cx, view.oid, false).await?;
     Ok("REFRESH MATERIALIZED VIEW")
+}
+
+/// Whether the query of a view leads back to it, through other views.
+fn reads_itself(catalog: &Catalog, oid: Oid) -> bool {
+    let mut waiting = vec![oid];
+    let mut seen = BTreeSet::new();
+    while let Some(next) = waiting.pop() {
+        let Some(view) = catalog.table(next).and_then(|table| table.view.as_ref()) else { continue };
+        for relation in &view.relations {
+            work::beat(1);
+            if relation.oid == oid {
+                return true;
+            }
+            if seen.insert(relation.oid) {
+                waiting.push(relation.oid);
+            }
+        }
+    }
+    false
 }
 
 /// What CONCURRENTLY needs.
@@ -141,6 +167,8 @@ async fn set_populated(cx: &mut Cx<'_>, oid: Oid, populated: bool) -> Result<()>
 /// `concurrently`: readers go on meanwhile, and what is there is deleted instead of truncated.
 async fn fill(cx: &mut Cx<'_>, oid: Oid, concurrently: bool) -> Result<u64> {
     let owner = cx.catalog().table(oid).map(|view| view.owner).ok_or_else(|| Error::internal("the view went away"))?;
+    // As in PostgreSQL the view counts as populated before its query runs, which may read it through other views.
+    set_populated(cx, oid, true).await?;
     if concurrently {
         change(cx, &mut |binder| bind_delete_all(oid, binder)).await?;
     }
@@ -149,7 +177,5 @@ async fn fill(cx: &mut Cx<'_>, oid: Oid, concurrently: bool) -> Result<u64> {
     let rows = change(cx, &mut |binder| bind_fill(oid, binder)).await;
     cx.session.end_restricted();
     // PostgreSQL builds the indexes when all rows are there.
-    let rows = if concurrently { rows? } else { rows.map_err(super::rewrite::not_built)? };
-    set_populated(cx, oid, true).await?;
-    Ok(rows)
+    if concurrently { rows } else { rows.map_err(super::rewrite::not_built) }
 }

@@ -483,6 +483,7 @@ fn go_through_dumps(pair: &Pair, subject: &mut Subject, history: &[String], tall
         if kept(&expected) == kept(&actual) {
             return;
         }
+        trace(&dumps[0]);
         let history = history.join(";\n");
         let [expected, actual] = complaints;
         tally.wrong.push(format!("{history};\n  PostgreSQL:\n{expected}\n  under test:\n{actual}"));
