@@ -116,12 +116,15 @@ pub(super) async fn refresh(cx: &mut Cx<'_>, stmt: &RefreshMatViewStmt) -> Resul
     Ok("REFRESH MATERIALIZED VIEW")
 }
 
-/// Whether the query of a view leads back to it, through other views.
+/// Whether the query of a materialized view leads back to it, through views. Of another materialized view it reads the rows, not the query.
 fn reads_itself(catalog: &Catalog, oid: Oid) -> bool {
     let mut waiting = vec![oid];
     let mut seen = BTreeSet::new();
     while let Some(next) = waiting.pop() {
-        let Some(view) = catalog.table(next).and_then(|table| table.view.as_ref()) else { continue };
+        let is_read_through = |table: &&TableDesc| table.oid == oid || table.kind == TableKind::View;
+        let Some(view) = catalog.table(next).filter(is_read_through).and_then(|table| table.view.as_ref()) else {
+            continue;
+        };
         for relation in &view.relations {
             work::beat(1);
             if relation.oid == oid {
