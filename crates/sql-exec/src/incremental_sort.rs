@@ -10,11 +10,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use base::Result;
-use sql_plan::{IncrementalSortNode, SortSlot};
+use sql_plan::IncrementalSortNode;
 use types::Datum;
 
 use super::rows::RowStore;
-use super::sort::{Copied, Kept, Sort, Source, order};
+use super::sort::{Copied, Kept, Sort, Source, has_values, values_of};
 use super::{Cx, Next, Operator};
 
 /// Sorts rows group by group.
@@ -25,24 +25,15 @@ pub(super) struct IncrementalSort {
 
 /// The rows of one group.
 struct Group {
+    node: Arc<IncrementalSortNode>,
     rows: Copied,
-    /// The keys that are equal within a group, and where they are among the kept slots.
-    prefix: Vec<(usize, SortSlot)>,
+    /// Values of the first keys.
+    values: Vec<Datum>,
     /// The first row of the next group, if it has been read.
     pending: RowStore,
 }
 
 impl Group {
-    /// Whether a row belongs to the group of the kept ones.
-    fn has(&self, registers: &[Datum]) -> bool {
-        let first = self.rows.row(0);
-        self.prefix.iter().all(|(place, key)| {
-            let (a, b) = (&first[*place], &registers[key.slot as usize]);
-            let compare = || types::compare_as(key.ty, &a.as_ref(), &b.as_ref());
-            order(key, (a.is_null(), b.is_null()), compare).is_eq()
-        })
-    }
-
     /// Begins the next group; `false` if there is none.
     fn go_on(&mut self) -> bool {
         self.rows.clear();
@@ -52,15 +43,21 @@ impl Group {
 
 impl Source for Group {
     fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
-        if self.pending.len() > 0 {
+        let next = if self.pending.len() > 0 {
             self.pending.restore(0, registers, self.rows.slots());
             self.pending.clear();
-            return Ok(Next::Row);
-        }
-        let next = self.rows.next(cx, registers)?;
-        if matches!(next, Next::Row) && self.rows.len() > 0 && !self.has(registers) {
-            self.pending.push(registers, self.rows.slots());
-            return Ok(Next::Done);
+            Next::Row
+        } else {
+            self.rows.next(cx, registers)?
+        };
+        if matches!(next, Next::Row) {
+            let keys = &self.node.sort.keys[..self.node.presorted];
+            if self.rows.len() == 0 {
+                self.values = values_of(keys, registers);
+            } else if !has_values(keys, &self.values, registers) {
+                self.pending.push(registers, self.rows.slots());
+                return Ok(Next::Done);
+            }
         }
         Ok(next)
     }
@@ -93,10 +90,9 @@ impl Source for Group {
 
 impl IncrementalSort {
     pub fn new(node: &Arc<IncrementalSortNode>) -> IncrementalSort {
-        let (prefix, rest) = node.sort.keys.split_at(node.presorted);
-        let rows = Copied::new(&node.sort, rest);
-        let prefix = prefix.iter().map(|key| (rows.place(key.slot), *key)).collect();
-        IncrementalSort { sort: Sort::of(&node.sort, Group { rows, prefix, pending: RowStore::default() }) }
+        let rows = Copied::new(&node.sort, &node.sort.keys[node.presorted..]);
+        let group = Group { node: Arc::clone(node), rows, values: Vec::new(), pending: RowStore::default() };
+        IncrementalSort { sort: Sort::of(&node.sort, group) }
     }
 }
 

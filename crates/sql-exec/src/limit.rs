@@ -7,6 +7,7 @@ use sql_ir::expr::Code;
 use sql_plan::LimitNode;
 use types::Datum;
 
+use super::sort::{has_values, values_of};
 use super::{Cx, Next, Operator, operator};
 
 /// Skips some rows and ends after some more.
@@ -22,19 +23,6 @@ pub(super) struct Limit {
 impl Limit {
     pub fn new(node: &Arc<LimitNode>) -> Limit {
         Limit { node: Arc::clone(node), input: operator(&node.input), left: None, last: Vec::new() }
-    }
-}
-
-impl Limit {
-    /// Whether a row is equal in ORDER BY to the last one within the limit.
-    fn is_tie(&self, registers: &[Datum]) -> bool {
-        self.node.ties.iter().zip(&self.last).all(|(key, last)| {
-            let value = &registers[key.slot as usize];
-            match (value.is_null(), last.is_null()) {
-                (false, false) => types::compare_as(key.ty, &value.as_ref(), &last.as_ref()).is_eq(),
-                (a, b) => a && b,
-            }
-        })
     }
 }
 
@@ -91,7 +79,7 @@ impl Operator for Limit {
             if *skip == 0 {
                 *take -= 1;
                 if *take == 0 {
-                    self.last = self.node.ties.iter().map(|key| registers[key.slot as usize].clone()).collect();
+                    self.last = values_of(&self.node.ties, registers);
                 }
                 return Ok(Next::Row);
             }
@@ -101,7 +89,7 @@ impl Operator for Limit {
             return Ok(Next::Done);
         }
         let next = self.input.next(cx, registers)?;
-        if matches!(next, Next::Row) && !self.is_tie(registers) {
+        if matches!(next, Next::Row) && !has_values(&self.node.ties, &self.last, registers) {
             self.last.clear();
             return Ok(Next::Done);
         }

@@ -318,15 +318,10 @@ pub(super) struct Copied {
 impl Copied {
     /// The rows of a sort's input, to be compared by `keys`, which are some of the sort's.
     pub fn new(node: &Arc<SortNode>, keys: &[SortSlot]) -> Copied {
+        let place = |slot| node.slots.iter().position(|s| *s == slot).unwrap_or(0);
+        let keys = keys.iter().map(|key| (place(key.slot), *key)).collect();
         let (input, rows) = (operator(&node.input), RowStore::default());
-        let mut copied = Copied { node: Arc::clone(node), input, keys: Vec::new(), rows };
-        copied.keys = keys.iter().map(|key| (copied.place(key.slot), *key)).collect();
-        copied
-    }
-
-    /// Where a slot is among the kept ones.
-    pub fn place(&self, slot: Slot) -> usize {
-        self.node.slots.iter().position(|s| *s == slot).unwrap_or(0)
+        Copied { node: Arc::clone(node), input, keys, rows }
     }
 
     /// The slots that are kept of a row.
@@ -334,7 +329,7 @@ impl Copied {
         &self.node.slots
     }
 
-    pub fn row(&self, row: usize) -> &[Datum] {
+    fn row(&self, row: usize) -> &[Datum] {
         self.rows.row(row)
     }
 
@@ -418,6 +413,22 @@ pub(super) fn compare_keys(keys: &[(usize, SortSlot)], a: &[Datum], b: &[Datum])
         }
     }
     Ordering::Equal
+}
+
+/// The values of keys in a row.
+pub(super) fn values_of(keys: &[SortSlot], registers: &[Datum]) -> Vec<Datum> {
+    keys.iter().map(|key| registers[key.slot as usize].clone()).collect()
+}
+
+/// Whether a row has these values of keys.
+pub(super) fn has_values(keys: &[SortSlot], values: &[Datum], registers: &[Datum]) -> bool {
+    keys.iter().zip(values).all(|(key, wanted)| {
+        let value = &registers[key.slot as usize];
+        match (value.is_null(), wanted.is_null()) {
+            (false, false) => types::compare_as(key.ty, &value.as_ref(), &wanted.as_ref()).is_eq(),
+            (a, b) => a && b,
+        }
+    })
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use base::Result;
 use sql_ir::WindowKind;
-use sql_plan::{SortSlot, WindowNode};
+use sql_plan::WindowNode;
 use types::Datum;
 
+use super::sort::{has_values, values_of};
 use super::{Cx, Next, Operator, operator};
 
 /// Numbers the rows of each partition.
@@ -35,9 +36,9 @@ impl Window {
         let node = &self.node;
         let (same_partition, same_order) = match &self.last {
             Some((partition, order)) => (
-                equal(&node.partition, partition, registers),
+                has_values(&node.partition, partition, registers),
                 // Without ORDER BY all rows of a partition are equal.
-                equal(&node.order, order, registers),
+                has_values(&node.order, order, registers),
             ),
             None => (false, false),
         };
@@ -48,7 +49,7 @@ impl Window {
         if !same_partition || !same_order {
             self.numbers.rank = self.numbers.row;
             self.numbers.dense += 1;
-            self.last = Some((values(&node.partition, registers), values(&node.order, registers)));
+            self.last = Some((values_of(&node.partition, registers), values_of(&node.order, registers)));
         }
         match node.ranking {
             WindowKind::Rank => self.numbers.rank,
@@ -56,20 +57,6 @@ impl Window {
             _ => self.numbers.row,
         }
     }
-}
-
-fn values(keys: &[SortSlot], registers: &[Datum]) -> Vec<Datum> {
-    keys.iter().map(|key| registers[key.slot as usize].clone()).collect()
-}
-
-fn equal(keys: &[SortSlot], last: &[Datum], registers: &[Datum]) -> bool {
-    keys.iter().zip(last).all(|(key, last)| {
-        let value = &registers[key.slot as usize];
-        match (value.is_null(), last.is_null()) {
-            (false, false) => types::compare_as(key.ty, &value.as_ref(), &last.as_ref()).is_eq(),
-            (a, b) => a && b,
-        }
-    })
 }
 
 impl Operator for Window {

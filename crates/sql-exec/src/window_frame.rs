@@ -13,11 +13,12 @@ use base::work::{self, Count};
 use base::{Error, Result, SqlState};
 use sql_functions::{Accumulator, Aggregate};
 use sql_ir::{Exclude, WindowCallee, WindowKind};
-use sql_plan::{FrameCall, SortSlot, WindowFrameNode};
+use sql_plan::{FrameCall, WindowFrameNode};
 use types::Datum;
 
 use self::bounds::{Bounds, Offsets};
 use super::rows::{RowStore, datum_bytes};
+use super::sort::has_values;
 use super::{Cx, Next, Operator, operator};
 
 /// Units of work that looking at a row of a frame is, at least.
@@ -145,7 +146,7 @@ impl WindowFrames {
         let from = partition.order.len();
         partition.order.extend(node.order.iter().map(|key| registers[key.slot as usize].clone()));
         let row = partition.rows.len() - 1;
-        let peer = !first && equal(&node.order, &partition.order[from - width..from], registers);
+        let peer = !first && has_values(&node.order, &partition.order[from - width..from], registers);
         if !peer {
             partition.groups.push((row, row));
         }
@@ -185,7 +186,7 @@ impl WindowFrames {
         while !self.input_done {
             match self.input.next(cx, registers)? {
                 Next::Row => {
-                    if self.partition.len() > 0 && !equal(&node.partition, &self.partition.key, registers) {
+                    if self.partition.len() > 0 && !has_values(&node.partition, &self.partition.key, registers) {
                         self.ahead.push(registers, &node.slots);
                         break;
                     }
@@ -197,17 +198,6 @@ impl WindowFrames {
         }
         Ok(None)
     }
-}
-
-/// Whether a row has these values of some keys.
-fn equal(keys: &[SortSlot], last: &[Datum], registers: &[Datum]) -> bool {
-    keys.iter().zip(last).all(|(key, last)| {
-        let value = &registers[key.slot as usize];
-        match (value.is_null(), last.is_null()) {
-            (false, false) => types::compare_as(key.ty, &value.as_ref(), &last.as_ref()).is_eq(),
-            (a, b) => a && b,
-        }
-    })
 }
 
 impl Operator for WindowFrames {
