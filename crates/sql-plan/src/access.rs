@@ -436,17 +436,15 @@ fn finish<'e>(
         return path;
     }
     let sorted = path.cost + sort_cost(path.rows, methods);
-    if path.ordered > 0 {
+    if limited && path.ordered > 0 && !methods.is_off(PlanMethod::IncrementalSort) {
         let groups = selectivity::groups_by_columns(table.level, table.rel, &wanted[..path.ordered], path.rows);
         let by_group = early(path.cost, 1.0 / groups) + sort_cost(path.rows / groups, PlanMethods::default());
-        if limited && groups >= GROUPS_MIN && by_group < sorted && !methods.is_off(PlanMethod::IncrementalSort) {
+        if groups >= GROUPS_MIN && by_group < sorted {
             path.cost = by_group;
             return path;
         }
-        path.ordered = 0;
     }
-    path.cost = sorted;
-    path
+    Path { cost: sorted, ordered: 0, reverse: false, ..path }
 }
 
 fn index_path<'e>(
@@ -497,13 +495,11 @@ fn index_path<'e>(
         lists += prefix.len();
     }
     let (ordered, reverse) = match wanted {
-        Some((wanted, limited)) if lists == 0 => match order_of((number, index), &prefix, wanted) {
-            (ordered, reverse) if limited || ordered == wanted.len() => (ordered, reverse),
-            _ => (0, false),
-        },
+        Some((wanted, _)) if lists == 0 => order_of((number, index), &prefix, wanted),
         _ => (0, false),
     };
-    if prefix.is_empty() && lower.is_none() && upper.is_none() && ordered == 0 {
+    let leads = !prefix.is_empty() || lower.is_some() || upper.is_some();
+    if !leads && ordered == 0 {
         return None;
     }
     let rows = table.visited(index, &prefix, [lower.as_ref(), upper.as_ref()]).max(1.0).min(table.total);
@@ -524,12 +520,7 @@ fn index_path<'e>(
     };
     let path = finish(path, wanted, table, left);
     // Without the order there is no reason to go this way.
-    let leads = path.ordered > 0
-        || path
-            .index
-            .as_ref()
-            .is_some_and(|(_, prefix, lower, upper)| !prefix.is_empty() || lower.is_some() || upper.is_some());
-    leads.then_some(Path { reverse: path.reverse && path.ordered > 0, ..path })
+    (leads || path.ordered > 0).then_some(path)
 }
 
 /// How many of the wanted columns, the first ones, an index gives the order of behind its equal prefix, and whether backwards. None
