@@ -185,14 +185,22 @@ pub fn bind_copy(table: Oid, columns: &[usize], named: &[usize], cx: &mut BindCo
             None => ColumnSource::Default(binder.column_default(column)?),
         });
     }
-    // The value of a domain is tested before the values of later columns are computed. Generated columns are tested last.
+    // The value of a domain is tested before the values of later columns are computed. Generated columns are tested last. A column
+    // that is not named and has no default is NULL, which PostgreSQL does not test.
     let (later, at_once): (Vec<usize>, Vec<usize>) =
         (0..desc.columns.len()).partition(|&at| desc.columns[at].generated.is_some());
+    let is_null = |&at: &usize| {
+        let column = &desc.columns[at];
+        !named.contains(&at)
+            && column.default.is_none()
+            && super::domain::default_of(column.type_oid, binder.cx).is_none()
+    };
+    let untested: Vec<usize> = later.iter().copied().chain(at_once.iter().copied().filter(is_null)).collect();
     let insert = Insert {
         ctes: Vec::new(),
         source: InsertSource::Values(vec![values]),
         columns: sources,
-        tests: super::domain::column_tests(desc, &later, binder.cx)?,
+        tests: super::domain::column_tests(desc, &untested, binder.cx)?,
         named: named.to_vec(),
         on_conflict: None,
         returning: Vec::new(),

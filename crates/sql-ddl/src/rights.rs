@@ -42,7 +42,11 @@ pub(super) fn check(cx: &mut Cx<'_>, node: &Node) -> Result<()> {
         Node::RenameStmt(stmt) => match stmt.renameType {
             ObjectType::OBJECT_SCHEMA => {
                 own_schema(cx, stmt.subname.as_deref())?;
-                require_database(cx, Privileges::CREATE)
+                let (catalog, database) = (cx.catalog(), cx.database());
+                match stmt.subname.as_deref().and_then(|name| catalog.schema(database, name)) {
+                    Some(_) => require_database(cx, Privileges::CREATE),
+                    None => Ok(()),
+                }
             }
             ObjectType::OBJECT_DATABASE => rename_database(cx, stmt.subname.as_deref()),
             // A type is looked at by the statement, once it knows which of its kinds it is.

@@ -193,6 +193,10 @@ pub(super) fn apply_options(
         desc.cache = cache;
     }
     if let Some(option) = options.owned_by {
+        // PostgreSQL makes the relation before it looks for the column.
+        if creating {
+            super::check_row_type_free(&cx.catalog(), None, &CatalogObject::Sequence(desc.clone()))?;
+        }
         let owner = owner_column(cx, desc, option)?;
         if cx.catalog().is_identity_sequence(desc) {
             let catalog = cx.catalog();

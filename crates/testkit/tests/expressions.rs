@@ -36,7 +36,7 @@ fn misses_the_end(sql: &str, expected: &Reply, actual: &Reply) -> bool {
         let number = |text: &Option<String>| text.as_ref()?.parse::<u64>().ok();
         return number(&found).map(|n| n + 1) == number(&with_end) && most[0][2..] == all[0][2..];
     }
-    let is_empty = |text: &str| text.trim_matches(['{', '}', '"', ',']).replace("NULL", "").is_empty();
+    let is_empty = |text: &str| text.replace("NULL", "").chars().all(|c| "{}\",".contains(c));
     if sql.contains("regexp_matches") {
         let last = all.last().and_then(|row| row[0].as_deref());
         return all.len() == most.len() + 1 && all.starts_with(&most) && last.is_some_and(is_empty);
