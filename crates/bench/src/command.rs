@@ -13,7 +13,7 @@ use crate::experiments::tpcb::{Tpcb, TpcbArgs};
 use crate::experiments::tpcc::{self, Tpcc, TpccArgs};
 use crate::experiments::ycsb::{Ycsb, YcsbArgs};
 use crate::experiments::{self, Task};
-use crate::experiments::{ceiling, coldstart, fair, tpch};
+use crate::experiments::{ceiling, coldstart, fair, queries, tpch};
 use crate::{compare, diff, interrupt, report, suite};
 
 /// What the lab can do.
@@ -35,6 +35,8 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Point reads beside heavy statements of one other client, kind by kind, on servers of its own.
     Fair(fair::FairArgs),
+    /// The statements of ordinary applications, on PostgreSQL and Nyala: times in turns, every row compared, the worst with both plans.
+    Queries(queries::QueriesArgs),
     /// An experiment whose runs can be compared, repeated by a suite, and reported together.
     #[command(flatten)]
     Workload(Workload),
@@ -79,7 +81,7 @@ impl Workload {
 
 /// Does it.
 pub fn main(command: Command) -> ExitCode {
-    if matches!(command, Command::Workload(_) | Command::Compare(_) | Command::Suite(_)) {
+    if matches!(command, Command::Workload(_) | Command::Compare(_) | Command::Suite(_) | Command::Queries(_)) {
         interrupt::arm();
     }
     match command {
@@ -91,6 +93,7 @@ pub fn main(command: Command) -> ExitCode {
         Command::Diff(args) => diff::main(args),
         Command::Compare(args) => compare::main(args),
         Command::Fair(args) => fair::main(args),
+        Command::Queries(args) => queries::main(args),
         Command::Workload(Workload::Tpcc(args)) => tpcc::main(args),
         Command::Workload(workload) => experiments::main(workload.task()),
     }

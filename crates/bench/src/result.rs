@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::client::Connection;
 use crate::clock;
 use crate::drive::{KindTally, Measured};
+use crate::experiments::queries::Judged;
 use crate::target::{Dialect, Target};
 use crate::usage::Usage;
 
@@ -45,6 +46,9 @@ pub struct RunFile {
     pub load: Option<Load>,
     /// What was measured, in order.
     pub points: Vec<Point>,
+    /// Statements of `bench queries`, in order.
+    #[serde(default)]
+    pub queries: Vec<Judged>,
     /// What was looked at afterwards.
     pub verdicts: Vec<Verdict>,
     /// What a reader should know.
@@ -407,6 +411,7 @@ impl RunFile {
             program: program(),
             load: None,
             points: Vec::new(),
+            queries: Vec::new(),
             verdicts: Vec::new(),
             notes: Vec::new(),
             ended: None,
@@ -416,7 +421,10 @@ impl RunFile {
     /// Whether something was measured where it should, nothing that must hold is broken, and it was not cut short.
     pub fn is_good(&self) -> bool {
         let measured = self.points.iter().all(|point| point.transactions > 0);
-        measured && self.ended.is_none() && self.verdicts.iter().all(|verdict| verdict.holds)
+        measured
+            && self.queries.iter().all(Judged::is_good)
+            && self.ended.is_none()
+            && self.verdicts.iter().all(|verdict| verdict.holds)
     }
 
     /// Writes it as a whole: a reader finds this file or the one before.

@@ -73,6 +73,8 @@ pub enum Param<'a> {
     Cents(i64),
     /// Any other value in its text form.
     Text(&'a [u8]),
+    /// No value.
+    Null,
 }
 
 /// A connection to a server.

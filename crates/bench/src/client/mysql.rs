@@ -278,6 +278,7 @@ fn value(param: &Param<'_>) -> Value {
             Value::Bytes(text)
         }
         Param::Text(text) => Value::Bytes(text.to_vec()),
+        Param::Null => Value::NULL,
     }
 }
 

@@ -503,6 +503,7 @@ fn push_param(out: &mut Vec<u8>, param: Param<'_>) {
         Param::Int(value) => push_int(out, value),
         Param::Cents(value) => push_cents(out, value),
         Param::Text(text) => out.extend_from_slice(text),
+        Param::Null => return out[at..].fill(0xff),
     }
     // The length of a parameter does not count itself.
     let length = (out.len() - at - 4) as u32;
@@ -518,6 +519,9 @@ mod tests {
         let mut out = Vec::new();
         push_param(&mut out, Param::Cents(-150));
         assert_eq!(out, b"\0\0\0\x05-1.50");
+        let mut out = Vec::new();
+        push_param(&mut out, Param::Null);
+        assert_eq!(out, [0xff; 4]);
         let mut out = Vec::new();
         push_name(&mut out, 12);
         assert_eq!(out, b"s12\0");

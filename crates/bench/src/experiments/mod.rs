@@ -13,6 +13,7 @@ pub mod fair;
 pub mod hotrow;
 pub mod ingest;
 pub mod keylookup;
+pub mod queries;
 pub mod sysbench;
 pub mod tpcb;
 pub mod tpcc;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::charts;
 use super::groups::Comparison;
 use super::rows::{self, Table};
+use crate::experiments::queries;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -61,6 +62,15 @@ pub fn page(all: &Comparison, title: &str) -> String {
         }
         put("</section>\n");
     }
+    for (at, run) in all.runs.iter().enumerate().filter(|(_, run)| !run.queries.is_empty()) {
+        put(&format!("<section>\n<h2 id=\"q{at}\">Queries on {}</h2>\n", escape(&run.label)));
+        put(&format!("<pre>{}</pre>\n", escape(queries::summary(&run.queries).trim_start())));
+        put(&details("statement by statement", &rows::queries(run)));
+        let worst = escape(queries::worst(&run.queries).trim_start());
+        put(&format!(
+            "<details><summary>the worst, with both plans</summary>\n<pre>{worst}</pre>\n</details>\n</section>\n"
+        ));
+    }
     put("<h2 id=\"runs\">Runs</h2>\n");
     put(&table(&rows::runs(all)));
     put(LEGEND);
@@ -96,7 +106,10 @@ fn contents(all: &Comparison) -> String {
         format!("<li><a href=\"#g{at}\">{}</a></li>\n", escape(&group.title()))
     };
     let best = if rows::compares(all) { "<li><a href=\"#best\">Best throughput</a></li>\n" } else { "" };
-    let items: String = all.groups.iter().enumerate().map(link).collect();
+    let groups = all.groups.iter().enumerate().map(link);
+    let asked = all.runs.iter().enumerate().filter(|(_, run)| !run.queries.is_empty());
+    let asked = asked.map(|(at, run)| format!("<li><a href=\"#q{at}\">Queries on {}</a></li>\n", escape(&run.label)));
+    let items: String = groups.chain(asked).collect();
     format!("<nav><ul>\n{best}{items}<li><a href=\"#runs\">Runs</a></li>\n</ul></nav>\n")
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::groups::Comparison;
 use super::rows::{self, Table};
+use crate::experiments::queries;
 
 /// The whole report.
 pub fn page(all: &Comparison, title: &str) -> String {
@@ -30,6 +31,15 @@ pub fn page(all: &Comparison, title: &str) -> String {
         let kinds = rows::kinds(group);
         if !kinds.rows.is_empty() {
             put(format!("\n{}", table(&kinds)));
+        }
+    }
+    for run in all.runs.iter().filter(|run| !run.queries.is_empty()) {
+        let summary = queries::summary(&run.queries);
+        put(format!("\n## Queries on {}\n\n```\n{}```\n\n", escape(&run.label), summary.trim_start()));
+        put(table(&rows::queries(run)));
+        let worst = queries::worst(&run.queries);
+        if !worst.is_empty() {
+            put(format!("\n```\n{}```\n", worst.trim_start()));
         }
     }
     put(format!("\n## Runs\n\n{}", table(&rows::runs(all))));

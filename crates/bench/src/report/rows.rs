@@ -2,6 +2,7 @@
 
 use super::groups::{Comparison, Group, Sample, durability, isolation};
 use crate::clock::date;
+use crate::experiments::queries;
 use crate::result::{Point, RunFile};
 use crate::spread::Spread;
 use crate::table::{figure, grouped};
@@ -258,6 +259,12 @@ fn verdict(run: &RunFile) -> String {
     }
 }
 
+/// The statements of `bench queries`, one by one.
+pub fn queries(run: &RunFile) -> Table {
+    let head = ["<statement", "<from", "rows", "PostgreSQL, ms", "Nyala, ms", "ratio"];
+    Table { rows: queries::figures(&run.queries), ..Table::new(&head) }
+}
+
 /// What has to be seen before any figure: broken data and runs that were cut short.
 pub fn warnings(all: &Comparison) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -268,6 +275,10 @@ pub fn warnings(all: &Comparison) -> Vec<String> {
         }
         if let Some(why) = &run.ended {
             warnings.push(format!("{name}: cut short. {why}"));
+        }
+        let bad = run.queries.iter().filter(|judged| !judged.is_good()).count();
+        if bad > 0 {
+            warnings.push(format!("{name}: {bad} statements failed or gave other rows than PostgreSQL"));
         }
         if run.points.iter().any(|point| point.transactions == 0) {
             warnings.push(format!("{name}: nothing was measured at a point"));

@@ -55,6 +55,7 @@ pub fn run(label: &str, started: u64, points: &[(&str, usize, f64)]) -> RunFile 
         machine: Machine { cpus: 2, model: "X".into(), kernel: "6".into(), memory_bytes: 8 << 30 },
         program: "nyala 0.1.0".into(),
         load: None,
+        queries: Vec::new(),
         points: points.iter().map(point).collect(),
         verdicts: Vec::new(),
         notes: Vec::new(),
