@@ -170,12 +170,15 @@ fn xid_and_int(args: &[Datum], holds: fn(u32, u32) -> bool) -> Result<Datum> {
     }
 }
 
+/// What no instant can hold is beyond all of them, on its side, and before infinity.
+fn beyond(instant: Result<i64>, early: bool) -> i64 {
+    instant.unwrap_or(if early { i64::MIN + 1 } else { i64::MAX - 1 })
+}
+
 fn compare_instants(cx: &dyn EvalContext, args: &[Datum]) -> Result<Ordering> {
     let zone = || &cx.settings().timezone;
-    // What no instant can hold is beyond all of them, on its side.
-    let at = |local: Result<i64>, early: bool| local.unwrap_or(if early { i64::MIN + 1 } else { i64::MAX - 1 });
-    let day = |d: i32| at(dt::date_to_timestamptz(d, zone()), d < 0);
-    let local = |t: i64| at(dt::timestamp_to_timestamptz(t, zone()), t < 0);
+    let day = |d: i32| beyond(dt::date_to_timestamptz(d, zone()), d < 0);
+    let local = |t: i64| beyond(dt::timestamp_to_timestamptz(t, zone()), t < 0);
     Ok(match args {
         [Datum::Date(a), Datum::Timestamp(b)] => dt::compare_date_timestamp(*a, *b),
         [Datum::Timestamp(a), Datum::Date(b)] => dt::compare_date_timestamp(*b, *a).reverse(),
@@ -184,6 +187,49 @@ fn compare_instants(cx: &dyn EvalContext, args: &[Datum]) -> Result<Ordering> {
         [Datum::Timestamp(a), Datum::TimestampTz(b)] => local(*a).cmp(b),
         [Datum::TimestampTz(a), Datum::Timestamp(b)] => a.cmp(&local(*b)),
         _ => return mismatched(args).map(|_| Ordering::Equal),
+    })
+}
+
+/// A date or a timestamp as the timestamptz that a comparison takes it for.
+pub static AS_TIMESTAMPTZ: Function = stable(9541, "as timestamptz", &[ANY], TIMESTAMPTZ, |cx, args| {
+    let zone = &cx.settings().timezone;
+    Ok(Datum::TimestampTz(match args {
+        [Datum::Date(d)] => beyond(dt::date_to_timestamptz(*d, zone), *d < 0),
+        [Datum::Timestamp(t)] => beyond(dt::timestamp_to_timestamptz(*t, zone), *t < 0),
+        _ => return mismatched(args),
+    }))
+});
+
+/// A date as the timestamp that a comparison takes it for.
+pub static AS_TIMESTAMP: Function = immutable(9542, "as timestamp", &[DATE], TIMESTAMP, |_, args| match args {
+    [Datum::Date(d)] => Ok(Datum::Timestamp(beyond(dt::date_to_timestamp(*d), *d < 0))),
+    _ => mismatched(args),
+});
+
+/// The day of a timestamp.
+pub static DAY: Function = immutable(9543, "day", &[TIMESTAMP], DATE, |_, args| match args {
+    [Datum::Timestamp(t)] => Ok(Datum::Date(dt::timestamp_to_date(*t))),
+    _ => mismatched(args),
+});
+
+/// A timestamptz as local time a day earlier: whatever the zone does to its clocks, no local time that is not before the instant is
+/// before this.
+pub static DAY_BEFORE: Function = stable(9544, "day before", &[TIMESTAMPTZ, ANY], ANY, |cx, args| apart(cx, args, -1));
+
+/// A timestamptz as local time a day later: no local time that is not behind the instant is behind this.
+pub static DAY_AFTER: Function = stable(9545, "day after", &[TIMESTAMPTZ, ANY], ANY, |cx, args| apart(cx, args, 1));
+
+/// So many days from an instant, as a date or a timestamp: as what the second argument is.
+fn apart(cx: &dyn EvalContext, args: &[Datum], days: i64) -> Result<Datum> {
+    let [Datum::TimestampTz(t), like] = args else { return mismatched(args) };
+    let local = beyond(dt::timestamptz_to_timestamp(*t, &cx.settings().timezone), *t < 0);
+    let local = match local {
+        i64::MIN | i64::MAX => local,
+        finite => finite.saturating_add(days * 86_400_000_000).clamp(i64::MIN + 1, i64::MAX - 1),
+    };
+    Ok(match like {
+        Datum::Date(_) => Datum::Date(dt::timestamp_to_date(local)),
+        _ => Datum::Timestamp(local),
     })
 }
 

@@ -32,6 +32,7 @@ mod send;
 mod server;
 mod session;
 pub mod statistics;
+pub use comparison::{AS_TIMESTAMP, AS_TIMESTAMPTZ, DAY, DAY_AFTER, DAY_BEFORE};
 pub use session::{IDENTITY_VALUE, Question, answer, question};
 mod sets;
 mod size;

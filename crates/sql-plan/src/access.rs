@@ -3,11 +3,12 @@
 use base::work::Count as _;
 use base::{Oid, Result, work};
 use engine_api::{IndexDesc, IndexKey, RowContent};
-use sql_ir::expr::{Code, How, comparison_of};
+use sql_functions::{AS_TIMESTAMP, AS_TIMESTAMPTZ, DAY, DAY_AFTER, DAY_BEFORE, Function};
+use sql_ir::expr::{Code, How, compare_op_of, comparison_of};
 use sql_ir::row_codec::RowReader;
 use sql_ir::system_relation::{Key, SystemRelation};
 use sql_ir::{AnyAllSource, CastKind, CompareOp, Expr, TableInfo};
-use types::oid;
+use types::{Datum, oid};
 
 use super::level::Level;
 use super::methods::{PlanMethod, PlanMethods, sort_cost};
@@ -56,11 +57,102 @@ struct Sarg<'e> {
 
 #[derive(Clone, Debug)]
 enum SargKind<'e> {
-    Compare(CompareOp, &'e Expr),
+    Compare(CompareOp, &'e Expr, Via),
     List(&'e [Expr]),
     Array(&'e Expr),
     /// Any of several ranges.
     Ranges(Vec<Ends<'e>>),
+    /// Texts that begin with this.
+    Prefix(Prefix),
+}
+
+/// What a pattern demands of the beginning of a text.
+#[derive(Clone, Debug, PartialEq)]
+struct Prefix {
+    /// The first text with this beginning.
+    first: String,
+    /// What is behind the last one; `None` if nothing is.
+    behind: Option<String>,
+    /// The pattern demands nothing else.
+    is_all: bool,
+}
+
+impl Prefix {
+    /// Of a pattern of LIKE; `None` if it does not say how a text begins.
+    fn of(pattern: &str) -> Option<Prefix> {
+        let (mut first, mut rest) = (String::new(), pattern.chars());
+        let mut wildcard = None;
+        while let Some(character) = rest.next() {
+            match character {
+                '%' | '_' => {
+                    wildcard = Some(character);
+                    break;
+                }
+                // A pattern that ends with the escape is an error, which the test tells of.
+                '\\' => first.push(rest.next()?),
+                other => first.push(other),
+            }
+        }
+        let mut behind = first.clone();
+        // Texts are in the order of their code points, as their bytes are.
+        let behind = loop {
+            let Some(last) = behind.pop() else { break None };
+            let next = ((last as u32 + 1)..=0x10_ffff).find_map(char::from_u32);
+            if let Some(next) = next {
+                behind.push(next);
+                break Some(behind);
+            }
+        };
+        let is_all = wildcard == Some('%') && rest.all(|c| c == '%') && behind.is_some();
+        (!first.is_empty()).then_some(Prefix { first, behind, is_all })
+    }
+}
+
+/// How the value of a comparison becomes one that the keys of a column are compared with.
+#[derive(Clone, Copy, Debug)]
+enum Via {
+    /// As it is.
+    Same,
+    /// As what the comparison takes it for: the keys say what the comparison would.
+    As(&'static Function),
+    /// As the day of it: the comparison is tested, too.
+    Day,
+    /// As a lower end a day earlier and as an upper end a day later: the comparison is tested, too.
+    Around(Oid),
+}
+
+impl Via {
+    /// Between instants of different types: a column of one, a value of the other.
+    fn of(op: CompareOp, column: Oid, value: Oid) -> Option<Via> {
+        Some(match (column, value) {
+            (oid::TIMESTAMPTZ, oid::DATE | oid::TIMESTAMP) => Via::As(&AS_TIMESTAMPTZ),
+            (oid::TIMESTAMP, oid::DATE) => Via::As(&AS_TIMESTAMP),
+            (oid::DATE, oid::TIMESTAMP) => Via::Day,
+            (oid::DATE | oid::TIMESTAMP, oid::TIMESTAMPTZ) if op != CompareOp::Eq => Via::Around(column),
+            _ => return None,
+        })
+    }
+
+    /// Whether the keys found are those of rows that satisfy the comparison, and of no others.
+    fn is_exact(self) -> bool {
+        matches!(self, Via::Same | Via::As(_))
+    }
+
+    /// The value to look for.
+    fn applied(self, value: Code, op: CompareOp) -> Code {
+        let call = |function, args| Code::Call { function, args };
+        match self {
+            Via::Same => value,
+            Via::As(function) => call(function, Box::new([value])),
+            Via::Day => call(&DAY, Box::new([value])),
+            Via::Around(column) => {
+                let like = if column == oid::DATE { Datum::Date(0) } else { Datum::Timestamp(0) };
+                let is_lower = matches!(op, CompareOp::Gt | CompareOp::Ge);
+                let function = if is_lower { &DAY_BEFORE } else { &DAY_AFTER };
+                call(function, Box::new([value, Code::Const(like)]))
+            }
+        }
+    }
 }
 
 /// A range's ends: the value, and whether it belongs to the range.
@@ -182,26 +274,28 @@ pub(super) fn known(expr: &Expr, rel: usize, available: Mask) -> bool {
     conjunct.mask & !available == 0 && conjunct.mask & (1 << rel) == 0 && !walk::is_volatile(expr)
 }
 
-/// A comparison of a column with a known value: column, operator, value.
-fn compared<'e>(expr: &'e Expr, of: &Of, available: Mask) -> Option<(usize, CompareOp, &'e Expr)> {
+/// A comparison of a column with a known value: column, operator, value, and how the value is looked for.
+fn compared<'e>(expr: &'e Expr, of: &Of, available: Mask) -> Option<(usize, CompareOp, &'e Expr, Via)> {
     let rel = of.rel;
     let Expr::Call { function, args, .. } = expr else { return None };
     let [left, right] = args.as_slice() else { return None };
     let test = comparison_of(function);
-    if test.op == CompareOp::Ne {
+    let by_call = matches!(test.how, How::Function(_));
+    let op = if by_call { compare_op_of(function)? } else { test.op };
+    if op == CompareOp::Ne {
         return None;
     }
-    if let Some((column, ty)) = column_of(left, of)
-        && fits(test.how, ty, right.ty().oid)
-        && known(right, rel, available)
-    {
-        return Some((column, test.op, right));
-    }
-    if let Some((column, ty)) = column_of(right, of)
-        && fits(test.how, ty, left.ty().oid)
-        && known(left, rel, available)
-    {
-        return Some((column, flipped(test.op), left));
+    let via = |op, column, value| match by_call {
+        true => Via::of(op, column, value),
+        false => fits(test.how, column, value).then_some(Via::Same),
+    };
+    for (column, op, value) in [(left, op, right), (right, flipped(op), left)] {
+        if let Some((column, ty)) = column_of(column, of)
+            && let Some(via) = via(op, ty, value.ty().oid)
+            && known(value, rel, available)
+        {
+            return Some((column, op, value, via));
+        }
     }
     None
 }
@@ -216,8 +310,8 @@ pub(super) fn key_of_system<'e>(
     let of = Of { rel, computed: Vec::new() };
     let about = conjuncts.iter().filter(|c| !c.used && c.mask & (1 << rel) != 0);
     let keys = about.filter_map(|conjunct| {
-        let (column, op, value) = compared(&conjunct.expr, &of, available)?;
-        let key = (op == CompareOp::Eq).then(|| relation.key(column)).flatten()?;
+        let (column, op, value, via) = compared(&conjunct.expr, &of, available)?;
+        let key = (op == CompareOp::Eq && matches!(via, Via::Same)).then(|| relation.key(column)).flatten()?;
         Some((key, value))
     });
     keys.min_by(|a, b| a.0.rows.total_cmp(&b.0.rows))
@@ -228,8 +322,11 @@ fn sarg<'e>(conjunct: &'e Conjunct, number: usize, of: &Of, available: Mask) -> 
     let found = |column, kind| Some(Sarg { conjunct: number, column, kind });
     match &conjunct.expr {
         Expr::Call { .. } => {
-            let (column, op, value) = compared(&conjunct.expr, of, available)?;
-            found(column, SargKind::Compare(op, value))
+            if let Some((column, prefix)) = prefixed(&conjunct.expr, of) {
+                return found(column, SargKind::Prefix(prefix));
+            }
+            let (column, op, value, via) = compared(&conjunct.expr, of, available)?;
+            found(column, SargKind::Compare(op, value, via))
         }
         Expr::Or(any) => {
             let (column, ranges) = ranges(any, of, available)?;
@@ -260,6 +357,18 @@ fn sarg<'e>(conjunct: &'e Conjunct, number: usize, of: &Of, available: Mask) -> 
     }
 }
 
+/// A text column that is to be LIKE a constant pattern which says how it begins.
+fn prefixed(expr: &Expr, of: &Of) -> Option<(usize, Prefix)> {
+    let Expr::Call { function, args, .. } = expr else { return None };
+    let [left, Expr::Const(Datum::Text(pattern), _)] = args.as_slice() else { return None };
+    if function.oid != TEXTLIKE_OID {
+        return None;
+    }
+    let (column, ty) = column_of(left, of)?;
+    matches!(ty, oid::TEXT | oid::VARCHAR).then_some(())?;
+    Some((column, Prefix::of(pattern)?))
+}
+
 /// The ranges of one column outside of which a disjunction is false or NULL.
 fn ranges<'e>(any: &'e [Expr], table: &Of, available: Mask) -> Option<(usize, Vec<Ends<'e>>)> {
     let mut of = None;
@@ -271,7 +380,7 @@ fn ranges<'e>(any: &'e [Expr], table: &Of, available: Mask) -> Option<(usize, Ve
         };
         let mut ends: Ends<'e> = [None, None];
         for comparison in all {
-            let Some((column, op, value)) = compared(comparison, table, available) else { continue };
+            let Some((column, op, value, Via::Same)) = compared(comparison, table, available) else { continue };
             if *of.get_or_insert(column) != column {
                 continue;
             }
@@ -357,6 +466,9 @@ fn places_path<'e>(
     Some(finish(path, wanted, table, table.left - 1))
 }
 
+/// `text LIKE text`.
+const TEXTLIKE_OID: u32 = 850;
+
 /// Rows up to which an index is always taken that leads to fewer of them.
 const INDEXED_MIN: f64 = 1000.0;
 
@@ -380,7 +492,7 @@ impl OfTable<'_, '_> {
         let values = prefix.iter().find_map(|s| match &s.kind {
             SargKind::List(items) => Some(items.len() as f64),
             SargKind::Array(_) => Some(10.0),
-            SargKind::Compare(..) | SargKind::Ranges(_) => None,
+            SargKind::Compare(..) | SargKind::Ranges(_) | SargKind::Prefix(_) => None,
         });
         let several = match prefix {
             [Sarg { kind: SargKind::Ranges(ranges), .. }] => Some(ranges),
@@ -390,7 +502,7 @@ impl OfTable<'_, '_> {
             return values.unwrap_or(1.0);
         }
         if self.level.tables[self.rel].is_some() {
-            let used = prefix.iter().chain(ends.into_iter().flatten()).map(|sarg| &self.conjuncts[sarg.conjunct]);
+            let used = numbers(prefix, ends).map(|number| &self.conjuncts[number]);
             return self.total * selectivity::of_rel(self.level, self.rel, used);
         }
         // Without statistics: each column of a key divides the rows alike, and equal keys of an index that is not unique
@@ -410,6 +522,12 @@ impl OfTable<'_, '_> {
         }
         rows
     }
+}
+
+/// The conditions of a path, each once: one may be both ends of a range.
+fn numbers<'s>(prefix: &'s [Sarg<'_>], [lower, upper]: [Option<&'s Sarg<'_>>; 2]) -> impl Iterator<Item = usize> + 's {
+    let upper = upper.filter(|upper| lower.is_none_or(|lower| lower.conjunct != upper.conjunct));
+    prefix.iter().chain(lower).chain(upper).map(|sarg| sarg.conjunct)
 }
 
 /// Expected groups from which on rows are sorted group by group: of few groups the first may have most of the rows, and then reading
@@ -458,7 +576,8 @@ fn index_path<'e>(
     let mut prefix: Vec<Sarg<'e>> = Vec::new();
     let mut lists = 0;
     for key in 0..index.keys.len() {
-        let equal = sargs.iter().find(|s| s.column == on(key) && matches!(s.kind, SargKind::Compare(CompareOp::Eq, _)));
+        let equal =
+            sargs.iter().find(|s| s.column == on(key) && matches!(s.kind, SargKind::Compare(CompareOp::Eq, ..)));
         let list =
             || sargs.iter().find(|s| s.column == on(key) && matches!(s.kind, SargKind::List(_) | SargKind::Array(_)));
         match equal {
@@ -484,11 +603,15 @@ fn index_path<'e>(
         let next = next?;
         sargs
             .iter()
-            .find(|s| s.column == on(next) && matches!(s.kind, SargKind::Compare(op, _) if ops.contains(&op)))
+            .find(|s| s.column == on(next) && matches!(s.kind, SargKind::Compare(op, ..) if ops.contains(&op)))
             .cloned()
     };
-    let lower = bound([CompareOp::Gt, CompareOp::Ge]);
-    let upper = bound([CompareOp::Lt, CompareOp::Le]);
+    let (mut lower, mut upper) = (bound([CompareOp::Gt, CompareOp::Ge]), bound([CompareOp::Lt, CompareOp::Le]));
+    if lower.is_none() && upper.is_none() {
+        let is_next = |s: &&Sarg<'_>| next.is_some_and(|next| s.column == on(next));
+        let begins = sargs.iter().filter(is_next).find(|s| matches!(s.kind, SargKind::Prefix(_)));
+        (lower, upper) = (begins.cloned(), begins.cloned());
+    }
     if prefix.is_empty() && lower.is_none() && upper.is_none() {
         let several = sargs.iter().find(|s| s.column == on(0) && matches!(s.kind, SargKind::Ranges(_)));
         prefix.extend(several.cloned());
@@ -503,7 +626,7 @@ fn index_path<'e>(
         return None;
     }
     let rows = table.visited(index, &prefix, [lower.as_ref(), upper.as_ref()]).max(1.0).min(table.total);
-    let used = prefix.len() + usize::from(lower.is_some()) + usize::from(upper.is_some());
+    let used = numbers(&prefix, [lower.as_ref(), upper.as_ref()]).count();
     let left = (table.left - used as i32).max(0);
     // A row through an index costs more than one of a full scan, and walking down the tree costs something too.
     let methods = table.level.cx.methods;
@@ -599,18 +722,25 @@ fn scan_by(
         },
         Some((number, prefix, lower, upper)) => {
             let index = &info.indexes[number];
-            // Several ranges lead to rows that the condition may still refuse.
-            for sarg in prefix.iter().filter(|sarg| !matches!(sarg.kind, SargKind::Ranges(_))) {
+            // Some ways lead to rows that the condition may still refuse.
+            let is_exact = |sarg: &&Sarg<'_>| match sarg.kind {
+                SargKind::Ranges(_) => false,
+                SargKind::Compare(_, _, via) => via.is_exact(),
+                SargKind::Prefix(ref prefix) => prefix.is_all,
+                SargKind::List(_) | SargKind::Array(_) => true,
+            };
+            for sarg in prefix.iter().filter(is_exact) {
                 conjuncts[sarg.conjunct].used = true;
             }
             // A range that is open at one end has the NULLs at that end, which must be tested away.
             let no_nulls = |sarg: &Sarg<'_>| info.desc.columns.get(sarg.column).is_some_and(|c| c.not_null);
-            for sarg in lower.iter().chain(&upper) {
+            for sarg in lower.iter().chain(&upper).filter(is_exact) {
                 if (lower.is_some() && upper.is_some()) || no_nulls(sarg) {
                     conjuncts[sarg.conjunct].used = true;
                 }
             }
-            shown.extend(prefix.iter().chain(&lower).chain(&upper).map(|s| &snapshot[s.conjunct].expr));
+            let conditions = numbers(&prefix, [lower.as_ref(), upper.as_ref()]);
+            shown.extend(conditions.map(|number| &snapshot[number].expr));
             let access = index_access(level, info, index, &prefix, lower.as_ref(), upper.as_ref(), path.reverse)?;
             keys = index_only(level, rel, info, index, &access);
             access
@@ -751,7 +881,7 @@ fn index_access(
     let mut list = None;
     for (at, sarg) in prefix.iter().take(index.keys.len()).enumerate() {
         let value = match &sarg.kind {
-            SargKind::Compare(_, value) => level.compile(value)?,
+            &SargKind::Compare(op, value, via) => via.applied(level.compile(value)?, op),
             SargKind::List(items) => {
                 list = Some((at, ListSource::List(level.compile_all(*items)?)));
                 Code::Const(types::Datum::Null)
@@ -760,7 +890,7 @@ fn index_access(
                 list = Some((at, ListSource::Array(level.compile(array)?)));
                 Code::Const(types::Datum::Null)
             }
-            SargKind::Ranges(_) => return Err(base::Error::internal("ranges inside a key")),
+            SargKind::Ranges(_) | SargKind::Prefix(_) => return Err(base::Error::internal("ranges inside a key")),
         };
         parts.push(KeyPart { column: key_column(info, index, at), value });
     }
@@ -770,16 +900,21 @@ fn index_access(
     if parts.len() == index.keys.len() && !reverse {
         return Ok(Access::Point { index: index.oid, key: parts });
     }
-    let mut bound = |sarg: Option<&Sarg<'_>>| -> Result<Option<Bound>> {
-        let Some(Sarg { kind: SargKind::Compare(op, value), .. }) = sarg else { return Ok(None) };
-        let inclusive = matches!(op, CompareOp::Ge | CompareOp::Le);
-        Ok(Some(Bound { value: level.compile(value)?, inclusive }))
+    let mut bound = |sarg: Option<&Sarg<'_>>, is_lower: bool| -> Result<Option<Bound>> {
+        if let Some(Sarg { kind: SargKind::Prefix(prefix), .. }) = sarg {
+            let end = if is_lower { Some(&prefix.first) } else { prefix.behind.as_ref() };
+            let value = |text: &String| Code::Const(Datum::Text(text.as_str().into()));
+            return Ok(end.map(|text| Bound { value: value(text), inclusive: is_lower }));
+        }
+        let Some(&Sarg { kind: SargKind::Compare(op, value, via), .. }) = sarg else { return Ok(None) };
+        let inclusive = matches!(op, CompareOp::Ge | CompareOp::Le) || !via.is_exact();
+        Ok(Some(Bound { value: via.applied(level.compile(value)?, op), inclusive }))
     };
     Ok(Access::Range {
         index: index.oid,
         next: (prefix.len() < index.keys.len()).then(|| key_column(info, index, prefix.len())),
-        lower: bound(lower)?,
-        upper: bound(upper)?,
+        lower: bound(lower, true)?,
+        upper: bound(upper, false)?,
         prefix: parts,
         reverse,
     })

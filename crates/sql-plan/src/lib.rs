@@ -25,6 +25,7 @@ mod level;
 mod merge_join;
 mod methods;
 mod modify;
+mod negation;
 mod node;
 mod order;
 mod places;

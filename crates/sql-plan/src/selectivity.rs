@@ -6,7 +6,7 @@
 use base::work;
 use engine_api::IndexDesc;
 use sql_functions::statistics::ColumnStatistics;
-use sql_ir::expr::{Code, How, Resolve, Slot, comparison_of, compile, evaluate_over};
+use sql_ir::expr::{Code, Resolve, Slot, compare_op_of, compile, evaluate_over};
 use sql_ir::{AnyAllSource, CastKind, Column, CompareOp, Expr, Query, RelKind, SubqueryKind};
 use types::Datum;
 
@@ -104,7 +104,7 @@ fn range<'e>(level: &Level<'_>, rel: usize, expr: &'e Expr) -> Option<(&'e Colum
 fn comparison(expr: &Expr, rel: usize) -> Option<(&Column, CompareOp, &Expr)> {
     let Expr::Call { function, args, .. } = expr else { return None };
     let [left, right] = args.as_slice() else { return None };
-    let op = operator(function)?;
+    let op = compare_op_of(function)?;
     let of = |one| column_of(one).filter(|column| column.rel == rel);
     let is_apart = |expr: &Expr| Conjunct::new(expr.clone()).mask & (1 << rel) == 0;
     match (of(left), of(right)) {
@@ -121,17 +121,6 @@ fn comparison(expr: &Expr, rel: usize) -> Option<(&Column, CompareOp, &Expr)> {
         }
         _ => None,
     }
-}
-
-/// The comparison that a function is, also between two types.
-fn operator(function: &'static sql_functions::Function) -> Option<CompareOp> {
-    let test = comparison_of(function);
-    if !matches!(test.how, How::Function(_)) {
-        return Some(test.op);
-    }
-    let [left, right] = function.args else { return None };
-    let all = sql_functions::all_operators();
-    all.iter().find(|o| o.function == function.name && (o.left, o.right) == (*left, *right))?.compare
 }
 
 /// The share of rows that a condition leaves.
@@ -160,7 +149,7 @@ pub(super) fn of(level: &Level<'_>, rel: usize, expr: &Expr) -> f64 {
 /// A condition about which nothing is known but its operator.
 fn guessed(expr: &Expr) -> f64 {
     let Expr::Call { function, .. } = expr else { return UNKNOWN };
-    match (operator(function), function.name) {
+    match (compare_op_of(function), function.name) {
         (Some(CompareOp::Eq), _) => EQUAL,
         (Some(CompareOp::Ne), _) => 1.0 - EQUAL,
         (Some(_), _) => RANGE,
@@ -179,7 +168,7 @@ fn of_list(
     left: &Expr,
     right: &AnyAllSource,
 ) -> f64 {
-    let (op, column) = (operator(function), column_of(left));
+    let (op, column) = (compare_op_of(function), column_of(left));
     match (column, op, right) {
         (Some(column), Some(op), AnyAllSource::List(items)) => {
             let parts = items.iter().map(|item| of_comparison(level, column, op, item));
@@ -443,7 +432,7 @@ pub(super) fn of_semi_join(level: &Level<'_>, on: &[Conjunct], right: Mask, righ
     let mut share: f64 = 1.0;
     for conjunct in on.iter().filter(|c| c.mask & !right != 0) {
         let Expr::Call { function, args, .. } = &conjunct.expr else { continue };
-        let ([a, b], Some(op)) = (args.as_slice(), operator(function)) else { continue };
+        let ([a, b], Some(op)) = (args.as_slice(), compare_op_of(function)) else { continue };
         if op != CompareOp::Eq {
             share *= 0.9;
             continue;

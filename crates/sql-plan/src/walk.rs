@@ -3,6 +3,8 @@
 use base::work::{self, Count as _};
 use sql_ir::{AnyAllSource, Body, Column, Expr, From, InsertSource, Query, RelKind, Statement, SubqueryKind};
 
+use super::negation::negated;
+
 /// Calls `f` on an expression and everything in it, with the number of query levels between the start and the node.
 pub(super) fn walk<'a>(expr: &'a Expr, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
     work::beat(8);
@@ -249,10 +251,14 @@ pub(super) fn is_volatile_query(query: &Query) -> bool {
     volatile
 }
 
-/// Takes an AND apart.
+/// Takes an AND apart, and what NOT makes an AND.
 pub(super) fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
     match expr {
         Expr::And(args) => args.into_iter().counted(16).for_each(|arg| conjuncts(arg, out)),
+        Expr::Not(arg) => match negated(*arg) {
+            Expr::And(args) => args.into_iter().counted(16).for_each(|arg| conjuncts(arg, out)),
+            expr => out.push(expr),
+        },
         expr => out.push(expr),
     }
 }

@@ -18,6 +18,7 @@ pub fn tables(random: &mut Random) -> Vec<String> {
     statements.push("CREATE INDEX ON r (i)".to_owned());
     statements.push("CREATE INDEX ON s (j, x)".to_owned());
     statements.push("CREATE INDEX ON t (x)".to_owned());
+    statements.push("CREATE INDEX ON t (d)".to_owned());
     statements.push("CREATE VIEW v AS SELECT j AS i, i AS j, n, upper(x) AS x, b, d FROM r WHERE i > 1".to_owned());
     statements
 }
@@ -277,7 +278,7 @@ impl Writer<'_> {
         }
         let kind = KINDS[self.below(KINDS.len() as u64) as usize];
         let (left, table) = (self.of(kind, depth - 1), self.pick(&TABLES));
-        match self.below(11) {
+        match self.below(12) {
             0 => format!("({} AND {})", self.boolean(depth - 1), self.boolean(depth - 1)),
             1 => format!("({} OR {})", self.boolean(depth - 1), self.boolean(depth - 1)),
             2 => format!("(NOT {})", self.boolean(depth - 1)),
@@ -287,7 +288,7 @@ impl Writer<'_> {
             6 => format!(
                 "({} LIKE '{}')",
                 self.of(ExpressionKind::Text, depth - 1),
-                self.pick(&["a%", "%m", "_", "%", "%o_e%"])
+                self.pick(&["a%", "%m", "_", "%", "%o_e%", "lo%", "a", "a_b%", "é%"])
             ),
             7 => format!("EXISTS (SELECT 1 FROM {table} AS e WHERE e.i = {})", self.of(ExpressionKind::Int, depth - 1)),
             8 => format!(
@@ -296,10 +297,27 @@ impl Writer<'_> {
                 self.pick(&["", "NOT "])
             ),
             9 => self.decided(),
+            10 => self.instants(depth),
             _ => {
                 let operator = self.pick(&["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM"]);
                 format!("({left} {operator} {})", self.of(kind, depth - 1))
             }
+        }
+    }
+
+    /// A comparison of a date with an instant of another type.
+    fn instants(&mut self, depth: u32) -> String {
+        let date = self.of(ExpressionKind::Date, depth - 1);
+        let (operator, day) = (self.pick(&["=", "<>", "<", "<=", ">", ">="]), 1 + self.below(28));
+        let time = self.pick(&["00:00", "00:00", "17:30"]);
+        let other = match self.below(3) {
+            0 => format!("timestamp '2024-01-{day:02} {time}'"),
+            1 => format!("timestamptz '2024-01-{day:02} {time}+00'"),
+            _ => format!("({}::timestamp + interval '{time}')", self.of(ExpressionKind::Date, depth - 1)),
+        };
+        match self.below(2) {
+            0 => format!("({date} {operator} {other})"),
+            _ => format!("({other} {operator} {date})"),
         }
     }
 

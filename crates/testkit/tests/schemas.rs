@@ -408,6 +408,11 @@ fn same(sql: &str, expected: &Reply, actual: &Reply) -> bool {
     {
         return true;
     }
+    // Of several columns of a domain PostgreSQL looks first at the one that was made first, and not at that of the oldest table.
+    let is_about_nulls = |fields: &Fields| fields.code == "23502" && fields.message.ends_with(" contains null values");
+    if sql.starts_with("ALTER DOMAIN") && is_about_nulls(first) && is_about_nulls(second) {
+        return true;
+    }
     // A name that is looked for when a row comes.
     if first.code == "3F000" && second.code == "42P01" {
         return true;

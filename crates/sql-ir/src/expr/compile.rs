@@ -240,6 +240,37 @@ static COMPARISONS: LazyLock<FxHashMap<(&'static str, Oid, Oid), CompareOp>> = L
     functions::all_operators().iter().filter_map(|o| Some(((o.function, o.left, o.right), o.compare?))).collect()
 });
 
+/// By a comparison's function: the function of the comparison that is true where it is false. Both are NULL for the same values.
+static OPPOSITES: LazyLock<FxHashMap<u32, &'static Function>> = LazyLock::new(|| {
+    let opposite = |op| match op {
+        CompareOp::Eq => CompareOp::Ne,
+        CompareOp::Ne => CompareOp::Eq,
+        CompareOp::Lt => CompareOp::Ge,
+        CompareOp::Le => CompareOp::Gt,
+        CompareOp::Gt => CompareOp::Le,
+        CompareOp::Ge => CompareOp::Lt,
+    };
+    let all = functions::all_operators();
+    let pair = |o: &functions::Operator| {
+        let wanted = opposite(o.compare?);
+        let other = all.iter().find(|p| (p.left, p.right, p.compare) == (o.left, o.right, Some(wanted)))?;
+        let function = |name| functions::function(name, &[o.left, o.right]);
+        Some((function(o.function)?.oid, function(other.function)?))
+    };
+    all.iter().filter_map(pair).collect()
+});
+
+/// The comparison that is true where this one is false.
+pub fn opposite_of(function: &Function) -> Option<&'static Function> {
+    OPPOSITES.get(&function.oid).copied()
+}
+
+/// The comparison that a function is, whatever the types of its arguments.
+pub fn compare_op_of(function: &Function) -> Option<CompareOp> {
+    let [left, right] = function.args else { return None };
+    COMPARISONS.get(&(function.name, *left, *right)).copied()
+}
+
 /// How the test of a boolean function of two arguments is done.
 pub fn comparison_of(function: &'static Function) -> Comparison {
     let by_call = Comparison { op: CompareOp::Eq, how: How::Function(function) };

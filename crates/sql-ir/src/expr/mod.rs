@@ -16,7 +16,7 @@ use base::work::{self, Count};
 use sql_functions::{Function, Question};
 use types::Datum;
 
-pub use compile::{Resolve, comparison_of, compile, compile_all, type_of_field};
+pub use compile::{Resolve, compare_op_of, comparison_of, compile, compile_all, opposite_of, type_of_field};
 pub use eval::{Env, Plain, Quantifier, all_true, count_conditions};
 
 use crate::{CastKind, CompareOp, Expr};
