@@ -1,4 +1,4 @@
-//! Scans of stored tables: all rows, an index range, one key, several keys.
+//! Scans of stored tables: all rows, index ranges, one key, several keys.
 
 use std::collections::VecDeque;
 use std::ops::Bound as KeyBound;
@@ -91,7 +91,11 @@ impl Scan {
             }
             Access::Multi { key, list, values, .. } => ScanState::Keys(list_keys(key, *list, values, cx, registers)?),
             Access::Ranges { column, ranges, .. } => ScanState::Ranges(disjoint(*column, ranges, cx, registers)?, None),
-            Access::Range { index, prefix, next, lower, upper, reverse } => {
+            Access::Range { prefix, list: Some((at, values)), next, lower, upper, .. } => {
+                let ends = (lower.as_ref(), upper.as_ref());
+                ScanState::Ranges(list_ranges((prefix, *at, values), *next, ends, cx, registers)?, None)
+            }
+            Access::Range { index, prefix, list: None, next, lower, upper, reverse } => {
                 if !push_parts(prefix, cx, registers, &mut self.key)? {
                     ScanState::Last
                 } else {
@@ -139,16 +143,19 @@ impl Scan {
                 Ok(!self.batch.is_empty() || !rows.is_empty())
             }
             ScanState::Ranges(ranges, scan) => {
-                let Access::Ranges { index, .. } = &self.node.access else {
-                    return Err(Error::internal("ranges without their access"));
+                let (index, reverse) = match &self.node.access {
+                    Access::Ranges { index, .. } => (*index, false),
+                    Access::Range { index, reverse, .. } => (*index, *reverse),
+                    _ => return Err(Error::internal("ranges without their access")),
                 };
                 let content = self.node.content;
                 let current = match scan {
                     Some(current) => current,
                     None => {
-                        let Some(range) = ranges.pop_front() else { return Ok(false) };
+                        let next = if reverse { ranges.pop_back() } else { ranges.pop_front() };
+                        let Some(range) = next else { return Ok(false) };
                         let table = self.node.table.open(cx.run.txn)?.clone();
-                        let spec = ScanSpec { table, index: Some(*index), range, reverse: false, content };
+                        let spec = ScanSpec { table, index: Some(index), range, reverse, content };
                         scan.insert(cx.run.txn.open_scan(spec)?)
                     }
                 };
@@ -406,6 +413,23 @@ fn range(
         _ => false,
     };
     Ok((!empty).then_some(KeyRange { lower: from, upper: to }))
+}
+
+/// The ranges of a prefix with several values at one place, a range for each value, in the order of the index.
+fn list_ranges(
+    (prefix, at, values): (&[KeyPart], usize, &ListSource),
+    next: Option<KeyColumn>,
+    (lower, upper): (Option<&Bound>, Option<&Bound>),
+    cx: &mut Cx<'_, '_>,
+    registers: &[Datum],
+) -> Result<VecDeque<KeyRange>> {
+    let keys = list_keys(prefix, at, values, cx, registers)?;
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        work::step(ITEM_UNITS)?;
+        found.extend(range(&key, next, lower, upper, cx, registers)?);
+    }
+    Ok(merged(found))
 }
 
 /// The ranges in order, those that overlap made one: no row is found twice.

@@ -489,11 +489,7 @@ impl OfTable<'_, '_> {
     /// Rows that an index leads to.
     fn visited(&self, index: &IndexDesc, prefix: &[Sarg<'_>], ends: [Option<&Sarg<'_>>; 2]) -> f64 {
         let (given, keys) = (prefix.len(), index.keys.len());
-        let values = prefix.iter().find_map(|s| match &s.kind {
-            SargKind::List(items) => Some(items.len() as f64),
-            SargKind::Array(_) => Some(10.0),
-            SargKind::Compare(..) | SargKind::Ranges(_) | SargKind::Prefix(_) => None,
-        });
+        let values = list_of(prefix).map(|(_, values)| values);
         let several = match prefix {
             [Sarg { kind: SargKind::Ranges(ranges), .. }] => Some(ranges),
             _ => None,
@@ -522,6 +518,18 @@ impl OfTable<'_, '_> {
         }
         rows
     }
+}
+
+/// Values of an array that is not known when the plan is made.
+const ARRAY: f64 = 10.0;
+
+/// The part of a prefix that has several values, and how many.
+fn list_of(prefix: &[Sarg<'_>]) -> Option<(usize, f64)> {
+    prefix.iter().enumerate().find_map(|(at, sarg)| match &sarg.kind {
+        SargKind::List(items) => Some((at, items.len() as f64)),
+        SargKind::Array(_) => Some((at, ARRAY)),
+        SargKind::Compare(..) | SargKind::Ranges(_) | SargKind::Prefix(_) => None,
+    })
 }
 
 /// The conditions of a path, each once: one may be both ends of a range.
@@ -592,12 +600,6 @@ fn index_path<'e>(
             None => break,
         }
     }
-    // A list is of use only where every column of the key is given.
-    if lists > 0 && prefix.len() < index.keys.len() {
-        let at = prefix.iter().position(|s| !matches!(s.kind, SargKind::Compare(..))).unwrap_or(0);
-        prefix.truncate(at);
-        lists = 0;
-    }
     let next = Some(prefix.len()).filter(|&at| at < index.keys.len());
     let bound = |ops: [CompareOp; 2]| {
         let next = next?;
@@ -615,10 +617,10 @@ fn index_path<'e>(
     if prefix.is_empty() && lower.is_none() && upper.is_none() {
         let several = sargs.iter().find(|s| s.column == on(0) && matches!(s.kind, SargKind::Ranges(_)));
         prefix.extend(several.cloned());
-        lists += prefix.len();
     }
+    let several = prefix.iter().any(|sarg| matches!(sarg.kind, SargKind::Ranges(_)));
     let (ordered, reverse) = match wanted {
-        Some((wanted, _)) if lists == 0 => order_of((number, index), &prefix, wanted),
+        Some((wanted, _)) if !several => order_of((number, index), &prefix, wanted),
         _ => (0, false),
     };
     let leads = !prefix.is_empty() || lower.is_some() || upper.is_some();
@@ -630,9 +632,8 @@ fn index_path<'e>(
     let left = (table.left - used as i32).max(0);
     // A row through an index costs more than one of a full scan, and walking down the tree costs something too.
     let methods = table.level.cx.methods;
-    let several = prefix.iter().any(|sarg| matches!(sarg.kind, SargKind::Ranges(_)));
     let method = if several { PlanMethod::BitmapScan } else { PlanMethod::IndexScan };
-    let cost = 2.0 + rows * 1.5 + methods.cost(method);
+    let cost = 2.0 * list_of(&prefix).map_or(1.0, |(_, values)| values) + rows * 1.5 + methods.cost(method);
     let path = Path {
         places: None,
         index: Some((number, prefix, lower, upper)),
@@ -647,10 +648,13 @@ fn index_path<'e>(
 }
 
 /// How many of the wanted columns, the first ones, an index gives the order of behind its equal prefix, and whether backwards. None
-/// if these are the prefix's alone, in whose order all rows are.
+/// if these are the prefix's alone, in whose order all rows are. Of a part with several values there is a range for each, in order.
 fn order_of((number, index): (usize, &IndexDesc), prefix: &[Sarg<'_>], wanted: &WantedOrder) -> (usize, bool) {
-    let constant = |column: usize| prefix.iter().any(|s| s.column == column);
-    let mut keys = (prefix.len()..index.keys.len()).map(|at| (key_number(number, index, at), &index.keys[at]));
+    let list = list_of(prefix).map(|(at, _)| at);
+    let constant = |column: usize| prefix.iter().enumerate().any(|(at, s)| Some(at) != list && s.column == column);
+    let keys =
+        (list.unwrap_or(prefix.len())..index.keys.len()).map(|at| (key_number(number, index, at), &index.keys[at]));
+    let mut keys = keys.filter(|(key_column, _)| !constant(*key_column));
     let mut reverse: Option<bool> = None;
     let mut ordered = 0;
     for &(column, descending, nulls_first) in wanted {
@@ -894,12 +898,15 @@ fn index_access(
         };
         parts.push(KeyPart { column: key_column(info, index, at), value });
     }
-    if let Some((list, values)) = list {
-        return Ok(Access::Multi { index: index.oid, key: parts, list, values });
-    }
-    if parts.len() == index.keys.len() && !reverse {
-        return Ok(Access::Point { index: index.oid, key: parts });
-    }
+    let list = match list {
+        Some((list, values)) if parts.len() == index.keys.len() && !reverse => {
+            return Ok(Access::Multi { index: index.oid, key: parts, list, values });
+        }
+        None if parts.len() == index.keys.len() && !reverse => {
+            return Ok(Access::Point { index: index.oid, key: parts });
+        }
+        list => list,
+    };
     let mut bound = |sarg: Option<&Sarg<'_>>, is_lower: bool| -> Result<Option<Bound>> {
         if let Some(Sarg { kind: SargKind::Prefix(prefix), .. }) = sarg {
             let end = if is_lower { Some(&prefix.first) } else { prefix.behind.as_ref() };
@@ -916,6 +923,7 @@ fn index_access(
         lower: bound(lower, true)?,
         upper: bound(upper, false)?,
         prefix: parts,
+        list,
         reverse,
     })
 }

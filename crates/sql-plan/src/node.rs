@@ -362,7 +362,7 @@ pub enum Access {
         /// The values of its columns.
         key: Vec<KeyPart>,
     },
-    /// Those with one of several keys: `list` is the position of the part that has several values.
+    /// Those with one of several whole keys, in the order of the index: `list` is the position of the part that has several values.
     Multi {
         /// The index.
         index: Oid,
@@ -379,6 +379,8 @@ pub enum Access {
         index: Oid,
         /// The columns that are equal to a value.
         prefix: Vec<KeyPart>,
+        /// The position of a part of the prefix that has several values, and these: a range for each, in the order of the index.
+        list: Option<(usize, ListSource)>,
         /// The column behind them.
         next: Option<KeyColumn>,
         /// The lower end in that column.
