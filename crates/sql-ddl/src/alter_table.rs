@@ -2,7 +2,7 @@
 
 use base::{Error, LayoutId, Result, SqlState};
 use engine_api::{
-    CatalogObject, ColumnDesc, ConstraintKind, Expression, IndexDesc, Persistence, SequenceDesc, TableDesc, TableKind,
+    CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, Expression, IndexDesc, Persistence, SequenceDesc, TableDesc, TableKind,
     TableLockMode,
 };
 use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType, RangeVar};
@@ -957,6 +957,23 @@ fn check_constraints(cx: &mut Cx<'_>, table: &TableDesc, changed: &[i16]) -> Res
             }
             _ => {}
         }
+    }
+    // Then the keys of other tables that point at these columns.
+    let catalog = cx.catalog();
+    let mut pointing: Vec<(&TableDesc, &ConstraintDesc, &[i16])> = Vec::new();
+    for other in catalog.walk().filter_map(|o| catalog.table(o.oid())).filter(|other| other.oid != table.oid) {
+        for constraint in &other.constraints {
+            if let ConstraintKind::ForeignKey { table: referenced, columns, .. } = &constraint.kind
+                && *referenced == table.oid
+                && columns.iter().any(|column| changed.contains(column))
+            {
+                pointing.push((other, constraint, columns));
+            }
+        }
+    }
+    pointing.sort_by_key(|(_, constraint, _)| constraint.oid);
+    for (other, constraint, columns) in pointing {
+        super::constraint::require_comparable(cx, (other, &constraint.columns), (table, columns), &constraint.name)?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Scans of stored tables: all rows, index ranges, one key, several keys.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Bound as KeyBound;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use engine_api::{BatchRow, KeyRange, RowBatch, RowContent, ScanSpec, TableRef};
 use sql_ir::expr::{Code, all_true, count_conditions};
 use sql_ir::row_codec::StoredRow;
 use sql_ir::system_column::row_at;
-use sql_plan::{Access, Bound, KeyColumn, KeyPart, ListSource, ScanNode, Stage};
+use sql_plan::{Access, KeyColumn, KeyPart, KeySpan, KeyValue, ListSource, ScanNode, Stage};
 use types::{Datum, oid};
 
 use super::{Cx, Next, Operator};
@@ -28,6 +29,8 @@ pub(super) struct Scan {
     at: usize,
     state: ScanState,
     size: usize,
+    /// Rows read that are not in the batch.
+    read: usize,
     key: Vec<u8>,
     /// What only the result has is not put into the registers: [`Scan::row`] is asked for it.
     straight: bool,
@@ -43,8 +46,42 @@ enum ScanState {
     Rows(VecDeque<RowId>),
     /// Ranges still to scan, and the scan of one.
     Ranges(VecDeque<KeyRange>, Option<Box<dyn engine_api::Scan>>),
+    /// Ranges whose rows are put into one order.
+    Merge(Box<Merge>),
+    /// Ranges of several indexes still to scan, the scan of one, and the rows found.
+    Gather(Box<Gather>),
     /// Nothing beyond the batch.
     Last,
+}
+
+/// Ranges of an index that are read beside each other, in the order of what is behind the prefix of each.
+struct Merge {
+    ranges: Vec<MergedRange>,
+    /// The next key of each range that has one, behind its prefix, and the number of the range.
+    ahead: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
+    /// As `ahead`, read backwards.
+    back: BinaryHeap<(Vec<u8>, usize)>,
+    /// Ranges that have not been looked at yet.
+    begun: usize,
+}
+
+/// One of the ranges that are merged.
+struct MergedRange {
+    range: KeyRange,
+    /// Bytes of the prefix.
+    prefix: usize,
+    scan: Option<Box<dyn engine_api::Scan>>,
+    /// Keys of rows.
+    batch: RowBatch,
+    at: usize,
+    size: usize,
+}
+
+/// Rows of a union on their way.
+struct Gather {
+    waiting: VecDeque<(Oid, KeyRange)>,
+    scan: Option<Box<dyn engine_api::Scan>>,
+    rows: Vec<RowId>,
 }
 
 impl Scan {
@@ -55,6 +92,7 @@ impl Scan {
             at: 0,
             state: ScanState::Start,
             size: FIRST_BATCH,
+            read: 0,
             key: Vec::new(),
             straight: false,
         }
@@ -89,21 +127,39 @@ impl Scan {
                 }
                 ScanState::Last
             }
-            Access::Multi { key, list, values, .. } => ScanState::Keys(list_keys(key, *list, values, cx, registers)?),
-            Access::Ranges { column, ranges, .. } => ScanState::Ranges(disjoint(*column, ranges, cx, registers)?, None),
-            Access::Range { prefix, list: Some((at, values)), next, lower, upper, .. } => {
-                let ends = (lower.as_ref(), upper.as_ref());
-                ScanState::Ranges(list_ranges((prefix, *at, values), *next, ends, cx, registers)?, None)
-            }
-            Access::Range { index, prefix, list: None, next, lower, upper, reverse } => {
-                if !push_parts(prefix, cx, registers, &mut self.key)? {
+            Access::Multi { key, .. } => ScanState::Keys(keys_of(key, cx, registers)?.into()),
+            Access::Range { index, span, reverse } => {
+                if !push_parts(&span.prefix, cx, registers, &mut self.key)? {
                     ScanState::Last
                 } else {
-                    match range(&self.key, *next, lower.as_ref(), upper.as_ref(), cx, registers)? {
+                    match range(&self.key, span, cx, registers)? {
                         Some(range) => open(cx, table, Some(*index), range, *reverse, node.content)?,
                         None => ScanState::Last,
                     }
                 }
+            }
+            Access::Ranges { spans, merges: false, .. } => {
+                let mut ranges = Vec::with_capacity(spans.len());
+                for span in spans {
+                    ranges.extend(ranges_of(span, cx, registers)?.into_iter().map(|(range, _)| range));
+                }
+                ScanState::Ranges(merged(ranges), None)
+            }
+            Access::Ranges { spans, merges: true, .. } => {
+                let mut ranges = Vec::new();
+                for span in spans {
+                    ranges.append(&mut ranges_of(span, cx, registers)?);
+                }
+                cx.run.charge(ranges.len() * size_of::<MergedRange>())?;
+                ScanState::Merge(Box::new(Merge::new(ranges)))
+            }
+            Access::Union(parts) => {
+                let mut waiting = VecDeque::new();
+                for part in parts {
+                    let ranges = ranges_of(&part.span, cx, registers)?.into_iter().map(|(range, _)| range).collect();
+                    waiting.extend(merged(ranges).into_iter().map(|range| (part.index, range)));
+                }
+                ScanState::Gather(Box::new(Gather { waiting, scan: None, rows: Vec::new() }))
             }
         };
         Ok(())
@@ -142,12 +198,36 @@ impl Scan {
                 }
                 Ok(!self.batch.is_empty() || !rows.is_empty())
             }
-            ScanState::Ranges(ranges, scan) => {
-                let (index, reverse) = match &self.node.access {
-                    Access::Ranges { index, .. } => (*index, false),
-                    Access::Range { index, reverse, .. } => (*index, *reverse),
-                    _ => return Err(Error::internal("ranges without their access")),
+            ScanState::Merge(merge) => {
+                let Access::Ranges { index, reverse, .. } = &self.node.access else {
+                    return Err(Error::internal("ranges without their access"));
                 };
+                let table = self.node.table.open(cx.run.txn)?;
+                while self.batch.len() < FIRST_BATCH && !self.batch.is_full() {
+                    work::step(ITEM_UNITS)?;
+                    match merge.next(table, *index, *reverse, cx)? {
+                        Merged::Row(row) => _ = cx.run.txn.fetch(table, row, &mut self.batch)?,
+                        Merged::Busy => return Ok(true),
+                        Merged::Done => return Ok(!self.batch.is_empty()),
+                    }
+                }
+                Ok(true)
+            }
+            ScanState::Gather(gather) => {
+                let table = self.node.table.open(cx.run.txn)?;
+                if !gather.read(table, self.size, cx, &mut self.batch)? {
+                    self.state = ScanState::Rows(std::mem::take(&mut gather.rows).into());
+                }
+                self.read = self.batch.len();
+                self.batch.clear();
+                self.size = (self.size * 4).min(LARGEST_BATCH);
+                Ok(true)
+            }
+            ScanState::Ranges(ranges, scan) => {
+                let Access::Ranges { index, reverse, .. } = &self.node.access else {
+                    return Err(Error::internal("ranges without their access"));
+                };
+                let (index, reverse) = (*index, *reverse);
                 let content = self.node.content;
                 let current = match scan {
                     Some(current) => current,
@@ -184,7 +264,7 @@ impl Operator for Scan {
                     return Ok(Next::Row);
                 }
             }
-            if let Some(wait) = cx.run.tick(self.batch.len())? {
+            if let Some(wait) = cx.run.tick(self.batch.len() + std::mem::take(&mut self.read))? {
                 self.batch.clear();
                 self.at = 0;
                 return Ok(Next::Wait(wait));
@@ -255,13 +335,16 @@ fn open(
     Ok(ScanState::Open(cx.run.txn.open_scan(ScanSpec { table: table.clone(), index, range, reverse, content })?))
 }
 
-/// Appends the encoded parts; `false` if one can equal nothing (NULL, or a number that its column cannot hold).
+/// Appends the encoded parts of a key without lists; `false` if one can equal nothing (NULL, or a number that its column cannot hold).
 fn push_parts(parts: &[KeyPart], cx: &mut Cx<'_, '_>, registers: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
     for part in parts {
-        let value = part.value.eval(cx, registers)?;
-        match fit(value, part.column.ty) {
-            Fit::Value(value) => push_value(&value, part.column, out),
-            _ => return Ok(false),
+        match &part.value {
+            KeyValue::Value(code) => match fit(code.eval(cx, registers)?, part.column.ty) {
+                Fit::Value(value) => push_value(&value, part.column, out),
+                _ => return Ok(false),
+            },
+            KeyValue::Null => push_value(&Datum::Null, part.column, out),
+            KeyValue::List(_) => return Err(Error::internal("a list in a single key")),
         }
     }
     Ok(true)
@@ -346,58 +429,90 @@ fn rows_at(values: &ListSource, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Res
     Ok(rows.into())
 }
 
-/// The keys of an IN list in order, each once.
-fn list_keys(
-    parts: &[KeyPart],
-    list: usize,
-    values: &ListSource,
-    cx: &mut Cx<'_, '_>,
-    registers: &[Datum],
-) -> Result<VecDeque<Vec<u8>>> {
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    if !push_parts(&parts[..list], cx, registers, &mut before)?
-        || !push_parts(&parts[list + 1..], cx, registers, &mut after)?
-    {
-        return Ok(VecDeque::new());
-    }
-    let column = parts[list].column;
-    let mut keys: Vec<Vec<u8>> = Vec::with_capacity(values.least());
-    each_item(values, cx, registers, |item| {
-        if let Fit::Value(value) = fit(item, column.ty) {
-            let mut key = before.clone();
-            push_value(&value, column, &mut key);
-            key.extend_from_slice(&after);
-            keys.push(key);
-        }
-    })?;
-    sort_once(&mut keys);
-    Ok(keys.into())
+/// Keys that lists are put together to, at most: a list by which they would be more is left out, and all that is behind it.
+const KEYS_MAX: usize = 100_000;
+
+/// The first parts of keys, in order and each once: those of all values of their lists.
+fn keys_of(parts: &[KeyPart], cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<Vec<Vec<u8>>> {
+    Ok(first_keys(parts, cx, registers)?.0)
 }
 
-/// The keys between two bounds of the column after the prefix; `None` if there can be none.
-fn range(
-    prefix: &[u8],
-    next: Option<KeyColumn>,
-    lower: Option<&Bound>,
-    upper: Option<&Bound>,
-    cx: &mut Cx<'_, '_>,
-    registers: &[Datum],
-) -> Result<Option<KeyRange>> {
-    let Some(column) = next else { return Ok(Some(KeyRange::prefix(prefix))) };
+/// As [`keys_of`], and how many of the parts the keys have.
+fn first_keys(parts: &[KeyPart], cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<(Vec<Vec<u8>>, usize)> {
+    let mut keys: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut has_list = false;
+    for (at, part) in parts.iter().enumerate() {
+        let KeyValue::List(values) = &part.value else {
+            let mut more = Vec::new();
+            if !push_parts(std::slice::from_ref(part), cx, registers, &mut more)? {
+                return Ok((Vec::new(), parts.len()));
+            }
+            keys.iter_mut().counted(8).for_each(|key| key.extend_from_slice(&more));
+            continue;
+        };
+        let mut items: Vec<Vec<u8>> = Vec::with_capacity(values.least());
+        each_item(values, cx, registers, |item| {
+            if let Fit::Value(value) = fit(item, part.column.ty) {
+                let mut bytes = Vec::new();
+                push_value(&value, part.column, &mut bytes);
+                items.push(bytes);
+            }
+        })?;
+        sort_once(&mut items);
+        if has_list && keys.len().saturating_mul(items.len()) > KEYS_MAX {
+            return Ok((keys, at));
+        }
+        has_list = true;
+        let bytes: usize = keys.iter().chain(&items).map(|key| key.len() + size_of::<Vec<u8>>()).sum();
+        cx.run.charge(bytes)?;
+        let mut product = Vec::with_capacity(keys.len() * items.len());
+        for key in &keys {
+            work::step(items.len() * 4)?;
+            product.extend(items.iter().map(|item| [key.as_slice(), item.as_slice()].concat()));
+        }
+        keys = product;
+    }
+    Ok((keys, parts.len()))
+}
+
+/// The keys between the ends of a span in the column behind its prefix, for one combination of the values of that; `None` if there can
+/// be none.
+fn range(prefix: &[u8], span: &KeySpan, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<Option<KeyRange>> {
     let whole = KeyRange::prefix(prefix);
+    let Some(column) = span.next else { return Ok(Some(whole)) };
     let (mut from, mut to) = (whole.lower, whole.upper);
-    for (bound, is_lower) in [(lower, true), (upper, false)] {
+    if span.not_null {
+        let mut key = prefix.to_vec();
+        push_value(&Datum::Null, column, &mut key);
+        if column.nulls_first {
+            from = after(&key);
+        } else {
+            to = KeyBound::Excluded(key);
+        }
+    }
+    for (bound, is_lower) in [(&span.lower, true), (&span.upper, false)] {
         let Some(bound) = bound else { continue };
-        let (value, inclusive) = match fit(bound.value.eval(cx, registers)?, column.ty) {
+        let mut inclusive = bound.inclusive;
+        let value = match fit(bound.value.eval(cx, registers)?, column.ty) {
             Fit::Null => return Ok(None),
-            Fit::Value(value) => (value, bound.inclusive),
+            Fit::Value(value) => value,
             // A bound that the column cannot reach excludes nothing (but NULLs) or all.
-            Fit::Below if is_lower => (extreme(column.ty, false), true),
-            Fit::Above if !is_lower => (extreme(column.ty, true), true),
+            Fit::Below if is_lower => continue,
+            Fit::Above if !is_lower => continue,
             Fit::Below | Fit::Above => return Ok(None),
         };
         let mut key = prefix.to_vec();
         push_value(&value, column, &mut key);
+        for (column, code) in &bound.more {
+            match fit(code.eval(cx, registers)?, column.ty) {
+                Fit::Value(value) => push_value(&value, *column, &mut key),
+                // What follows decides among rows that are equal so far: they are in, and the condition is tested.
+                Fit::Null | Fit::Below | Fit::Above => {
+                    inclusive = true;
+                    break;
+                }
+            }
+        }
         // In a descending column the larger values come first.
         if is_lower != column.descending {
             from = if inclusive { KeyBound::Included(key) } else { after(&key) };
@@ -415,36 +530,113 @@ fn range(
     Ok((!empty).then_some(KeyRange { lower: from, upper: to }))
 }
 
-/// The ranges of a prefix with several values at one place, a range for each value, in the order of the index.
-fn list_ranges(
-    (prefix, at, values): (&[KeyPart], usize, &ListSource),
-    next: Option<KeyColumn>,
-    (lower, upper): (Option<&Bound>, Option<&Bound>),
-    cx: &mut Cx<'_, '_>,
-    registers: &[Datum],
-) -> Result<VecDeque<KeyRange>> {
-    let keys = list_keys(prefix, at, values, cx, registers)?;
+/// The ranges of a span, one for each combination of the values of its lists, with the bytes that all keys of each begin with.
+fn ranges_of(span: &KeySpan, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<Vec<(KeyRange, usize)>> {
+    let (keys, parts) = first_keys(&span.prefix, cx, registers)?;
     let mut found = Vec::with_capacity(keys.len());
     for key in keys {
         work::step(ITEM_UNITS)?;
-        found.extend(range(&key, next, lower, upper, cx, registers)?);
+        let range = match parts == span.prefix.len() {
+            true => range(&key, span, cx, registers)?,
+            false => Some(KeyRange::prefix(&key)),
+        };
+        found.extend(range.map(|range| (range, key.len())));
     }
-    Ok(merged(found))
+    Ok(found)
 }
 
-/// The ranges in order, those that overlap made one: no row is found twice.
-fn disjoint(
-    column: KeyColumn,
-    ranges: &[[Option<Bound>; 2]],
-    cx: &mut Cx<'_, '_>,
-    registers: &[Datum],
-) -> Result<VecDeque<KeyRange>> {
-    let mut found = Vec::with_capacity(ranges.len());
-    for [lower, upper] in ranges {
-        work::step(2 * ITEM_UNITS)?;
-        found.extend(range(&[], Some(column), lower.as_ref(), upper.as_ref(), cx, registers)?);
+/// What a merge gives next.
+enum Merged {
+    Row(RowId),
+    /// Nothing yet: others may have their turn.
+    Busy,
+    Done,
+}
+
+impl Merge {
+    fn new(ranges: Vec<(KeyRange, usize)>) -> Merge {
+        let range = |(range, prefix)| MergedRange {
+            range,
+            prefix,
+            scan: None,
+            batch: RowBatch::new(),
+            at: 0,
+            size: FIRST_BATCH,
+        };
+        let ranges = ranges.into_iter().map(range).collect();
+        Merge { ranges, ahead: BinaryHeap::new(), back: BinaryHeap::new(), begun: 0 }
     }
-    Ok(merged(found))
+
+    /// The row of the next key.
+    fn next(&mut self, table: &TableRef, index: Oid, reverse: bool, cx: &mut Cx<'_, '_>) -> Result<Merged> {
+        let spec = |range: &KeyRange| ScanSpec {
+            table: table.clone(),
+            index: Some(index),
+            range: range.clone(),
+            reverse,
+            content: RowContent::Key,
+        };
+        if let Some(range) = self.ranges.get_mut(self.begun) {
+            let scan = cx.run.txn.open_scan(spec(&range.range))?;
+            range.scan = Some(scan);
+            self.advance(self.begun, reverse, cx)?;
+            self.begun += 1;
+            return Ok(Merged::Busy);
+        }
+        let next = if reverse { self.back.pop() } else { self.ahead.pop().map(|Reverse(next)| next) };
+        let Some((_, number)) = next else { return Ok(Merged::Done) };
+        let range = &mut self.ranges[number];
+        let row = range.batch.row(range.at).row;
+        range.at += 1;
+        self.advance(number, reverse, cx)?;
+        Ok(Merged::Row(row))
+    }
+
+    /// Puts the next key of a range where it is compared with those of the others.
+    fn advance(&mut self, number: usize, reverse: bool, cx: &mut Cx<'_, '_>) -> Result<()> {
+        let range = &mut self.ranges[number];
+        while range.at == range.batch.len() {
+            let Some(scan) = &mut range.scan else { return Ok(()) };
+            range.batch.clear();
+            range.at = 0;
+            if !scan.next(cx.run.txn, range.size, &mut range.batch)? {
+                range.scan = None;
+            }
+            range.size = (range.size * 4).min(LARGEST_BATCH);
+        }
+        let key = range.batch.row(range.at).tuple;
+        let key = key.get(range.prefix..).unwrap_or_default().to_vec();
+        if reverse {
+            self.back.push((key, number));
+        } else {
+            self.ahead.push(Reverse((key, number)));
+        }
+        Ok(())
+    }
+}
+
+impl Gather {
+    /// Reads some rows; `false` if all have been, in order and each once.
+    fn read(&mut self, table: &TableRef, size: usize, cx: &mut Cx<'_, '_>, batch: &mut RowBatch) -> Result<bool> {
+        let current = match &mut self.scan {
+            Some(current) => current,
+            None => {
+                let Some((index, range)) = self.waiting.pop_front() else {
+                    sort_once(&mut self.rows);
+                    return Ok(false);
+                };
+                let (table, index, content) = (table.clone(), Some(index), RowContent::Nothing);
+                let spec = ScanSpec { table, index, range, reverse: false, content };
+                self.scan.insert(cx.run.txn.open_scan(spec)?)
+            }
+        };
+        if !current.next(cx.run.txn, size, batch)? {
+            self.scan = None;
+        }
+        cx.run.charge(batch.len() * size_of::<RowId>())?;
+        self.rows.extend(batch.iter().map(|row| row.row));
+        Ok(true)
+    }
 }
 
 fn merged(mut ranges: Vec<KeyRange>) -> VecDeque<KeyRange> {
@@ -483,18 +675,6 @@ fn merged(mut ranges: Vec<KeyRange>) -> VecDeque<KeyRange> {
         }
     }
     merged
-}
-
-/// The least or greatest value of an integer type.
-fn extreme(ty: Oid, greatest: bool) -> Datum {
-    match (ty, greatest) {
-        (oid::INT2, false) => Datum::Int2(i16::MIN),
-        (oid::INT2, true) => Datum::Int2(i16::MAX),
-        (oid::INT4, false) => Datum::Int4(i32::MIN),
-        (oid::INT4, true) => Datum::Int4(i32::MAX),
-        (_, false) => Datum::Int8(i64::MIN),
-        (_, true) => Datum::Int8(i64::MAX),
-    }
 }
 
 /// The bound behind all keys that begin with `key`.

@@ -29,4 +29,15 @@ impl CompareOp {
             CompareOp::Ge => ">=",
         }
     }
+
+    /// The operator that says the same with its sides exchanged.
+    pub fn flipped(self) -> CompareOp {
+        match self {
+            CompareOp::Lt => CompareOp::Gt,
+            CompareOp::Le => CompareOp::Ge,
+            CompareOp::Gt => CompareOp::Lt,
+            CompareOp::Ge => CompareOp::Le,
+            same @ (CompareOp::Eq | CompareOp::Ne) => same,
+        }
+    }
 }

@@ -1,19 +1,22 @@
 //! The access path of one table: which conditions an index answers, and in which order it does.
 
 use base::work::Count as _;
-use base::{Oid, Result, work};
+use base::{Result, work};
 use engine_api::{IndexDesc, IndexKey, RowContent};
-use sql_functions::{AS_TIMESTAMP, AS_TIMESTAMPTZ, DAY, DAY_AFTER, DAY_BEFORE, Function};
-use sql_ir::expr::{Code, How, compare_op_of, comparison_of};
+use sql_ir::expr::Code;
 use sql_ir::row_codec::RowReader;
 use sql_ir::system_relation::{Key, SystemRelation};
-use sql_ir::{AnyAllSource, CastKind, CompareOp, Expr, TableInfo};
-use types::{Datum, oid};
+use sql_ir::{CompareOp, Expr, TableInfo};
+use types::Datum;
 
 use super::level::Level;
 use super::methods::{PlanMethod, PlanMethods, sort_cost};
-use super::node::{Access, Bound, KeyColumn, KeyPart, KeyReader, ListSource, Node, PlannedTable, ScanNode, Stage};
+use super::node::{
+    Access, Bound, KeyColumn, KeyPart, KeyReader, KeySpan, KeyValue, ListSource, Node, PlannedTable, ScanNode, Stage,
+    UnionPart,
+};
 use super::places::Places;
+use super::sarg::{Of, RowEnd, Sarg, SargKind, Via, alternatives, compared, key_number, over_rel, sarg};
 use super::{explain, leak, selectivity, walk};
 
 /// Rels of a level as a set.
@@ -46,182 +49,189 @@ impl Conjunct {
     }
 }
 
-/// A condition that an index can answer.
-#[derive(Clone, Debug)]
-struct Sarg<'e> {
-    conjunct: usize,
-    /// Column of the table.
-    column: usize,
-    kind: SargKind<'e>,
-}
-
-#[derive(Clone, Debug)]
-enum SargKind<'e> {
-    Compare(CompareOp, &'e Expr, Via),
-    List(&'e [Expr]),
-    Array(&'e Expr),
-    /// Any of several ranges.
-    Ranges(Vec<Ends<'e>>),
-    /// Texts that begin with this.
-    Prefix(Prefix),
-}
-
-/// What a pattern demands of the beginning of a text.
-#[derive(Clone, Debug, PartialEq)]
-struct Prefix {
-    /// The first text with this beginning.
-    first: String,
-    /// What is behind the last one; `None` if nothing is.
-    behind: Option<String>,
-    /// The pattern demands nothing else.
-    is_all: bool,
-}
-
-impl Prefix {
-    /// Of a pattern of LIKE; `None` if it does not say how a text begins.
-    fn of(pattern: &str) -> Option<Prefix> {
-        let (mut first, mut rest) = (String::new(), pattern.chars());
-        let mut wildcard = None;
-        while let Some(character) = rest.next() {
-            match character {
-                '%' | '_' => {
-                    wildcard = Some(character);
-                    break;
-                }
-                // A pattern that ends with the escape is an error, which the test tells of.
-                '\\' => first.push(rest.next()?),
-                other => first.push(other),
-            }
-        }
-        let mut behind = first.clone();
-        // Texts are in the order of their code points, as their bytes are.
-        let behind = loop {
-            let Some(last) = behind.pop() else { break None };
-            let next = ((last as u32 + 1)..=0x10_ffff).find_map(char::from_u32);
-            if let Some(next) = next {
-                behind.push(next);
-                break Some(behind);
-            }
-        };
-        let is_all = wildcard == Some('%') && rest.all(|c| c == '%') && behind.is_some();
-        (!first.is_empty()).then_some(Prefix { first, behind, is_all })
-    }
-}
-
-/// How the value of a comparison becomes one that the keys of a column are compared with.
-#[derive(Clone, Copy, Debug)]
-enum Via {
-    /// As it is.
-    Same,
-    /// As what the comparison takes it for: the keys say what the comparison would.
-    As(&'static Function),
-    /// As the day of it: the comparison is tested, too.
-    Day,
-    /// As a lower end a day earlier and as an upper end a day later: the comparison is tested, too.
-    Around(Oid),
-}
-
-impl Via {
-    /// Between instants of different types: a column of one, a value of the other.
-    fn of(op: CompareOp, column: Oid, value: Oid) -> Option<Via> {
-        Some(match (column, value) {
-            (oid::TIMESTAMPTZ, oid::DATE | oid::TIMESTAMP) => Via::As(&AS_TIMESTAMPTZ),
-            (oid::TIMESTAMP, oid::DATE) => Via::As(&AS_TIMESTAMP),
-            (oid::DATE, oid::TIMESTAMP) => Via::Day,
-            (oid::DATE | oid::TIMESTAMP, oid::TIMESTAMPTZ) if op != CompareOp::Eq => Via::Around(column),
-            _ => return None,
-        })
-    }
-
-    /// Whether the keys found are those of rows that satisfy the comparison, and of no others.
-    fn is_exact(self) -> bool {
-        matches!(self, Via::Same | Via::As(_))
-    }
-
-    /// The value to look for.
-    fn applied(self, value: Code, op: CompareOp) -> Code {
-        let call = |function, args| Code::Call { function, args };
-        match self {
-            Via::Same => value,
-            Via::As(function) => call(function, Box::new([value])),
-            Via::Day => call(&DAY, Box::new([value])),
-            Via::Around(column) => {
-                let like = if column == oid::DATE { Datum::Date(0) } else { Datum::Timestamp(0) };
-                let is_lower = matches!(op, CompareOp::Gt | CompareOp::Ge);
-                let function = if is_lower { &DAY_BEFORE } else { &DAY_AFTER };
-                call(function, Box::new([value, Code::Const(like)]))
-            }
-        }
-    }
-}
-
-/// A range's ends: the value, and whether it belongs to the range.
-type Ends<'e> = [Option<(&'e Expr, bool)>; 2];
-
-/// An order that is wanted of a scan: (column, descending, nulls first).
+/// An order that is wanted of a scan: (column, or the number of an index's expression; descending; nulls first).
 pub(super) type WantedOrder = [(usize, bool, bool)];
+
+/// What is wanted of a scan.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'w> {
+    pub order: &'w WantedOrder,
+    /// So many rows are read, expected, if they come in this order; `None` is all.
+    pub limit: Option<f64>,
+}
 
 /// A chosen access path, not compiled yet.
 #[derive(Debug)]
 pub(super) struct Path<'e> {
-    /// A condition that says where the rows are.
-    places: Option<(usize, Places<'e>)>,
-    index: Option<(usize, Vec<Sarg<'e>>, Option<Sarg<'e>>, Option<Sarg<'e>>)>,
+    way: Way<'e>,
     pub rows: f64,
+    /// What it costs as far as it is read.
     pub cost: f64,
-    reverse: bool,
+    /// What it costs to read all of it.
+    pub whole: f64,
     /// How many of the wanted columns, the first ones, the rows are in the order of. Some of them count under LIMIT only.
     pub ordered: usize,
 }
 
-/// The first number of what stands for the expressions that indexes are over, as if they were columns.
-const COMPUTED: usize = 1 << 16;
-
-/// A table as conditions are about it: a rel of the level, and the expressions of its indexes over that rel, each with its
-/// number.
-#[derive(Clone, Debug)]
-struct Of {
-    rel: usize,
-    computed: Vec<(usize, Expr)>,
+/// How the rows of a table are found.
+#[derive(Debug)]
+enum Way<'e> {
+    /// All are looked at.
+    Full,
+    /// A condition says where they are.
+    Places(usize, Places<'e>),
+    /// By spans of one index.
+    Index(IndexWay<'e>),
+    /// By a span for each alternative of a condition, each of any index.
+    Union(usize, Vec<UnionSpan<'e>>),
 }
 
-impl Of {
-    fn new(rel: usize, info: &TableInfo) -> Of {
-        let mut computed = Vec::new();
-        for number in 0..info.indexes.len() {
-            let Some(Some(code)) = info.code(number) else { continue };
-            for (at, expression) in code.expressions.iter().enumerate() {
-                computed.push((computed_column(number, at), over_rel(expression, rel)));
+/// Where the rows of one alternative are.
+#[derive(Debug)]
+struct UnionSpan<'e> {
+    /// Number of the index.
+    number: usize,
+    span: Span<'e>,
+    alternative: &'e Expr,
+}
+
+/// A way by one index.
+#[derive(Debug)]
+struct IndexWay<'e> {
+    /// Number of the index.
+    number: usize,
+    /// Where in the index.
+    spans: Vec<Span<'e>>,
+    reverse: bool,
+    /// The order is that behind the lists: the ranges of their values are merged.
+    merges: bool,
+}
+
+/// A part of an index that conditions lead to.
+#[derive(Clone, Debug, Default)]
+struct Span<'e> {
+    /// Demands of one value or of one of several, one of each of the first columns.
+    prefix: Vec<Sarg<'e>>,
+    /// The ends of a range in the column behind them: lower and upper.
+    ends: [Option<Sarg<'e>>; 2],
+}
+
+/// Values of an array that is not known when the plan is made.
+const ARRAY: f64 = 10.0;
+
+/// Keys that a span has at most, as far as that is known when the plan is made.
+const KEYS_MAX: f64 = 4096.0;
+
+impl<'e> Span<'e> {
+    /// The span of an index that conditions lead to. Those that come first are preferred.
+    fn of<'s>(number: usize, index: &IndexDesc, sargs: impl Iterator<Item = &'s Sarg<'e>> + Clone) -> Span<'e>
+    where
+        'e: 's,
+    {
+        let on = |at: usize| key_number(number, index, at);
+        let about = |at: usize| sargs.clone().filter(move |sarg| sarg.column == on(at));
+        let mut span = Span::default();
+        let mut keys = 1.0;
+        for at in 0..index.keys.len() {
+            let list = || about(at).find(|sarg| sarg.is_list() && keys * values_of(sarg) <= KEYS_MAX.max(values_of(sarg)));
+            let Some(sarg) = about(at).find(|sarg| sarg.is_equality()).or_else(list) else { break };
+            keys *= values_of(sarg);
+            span.prefix.push(sarg.clone());
+        }
+        let next = span.prefix.len();
+        if next < index.keys.len() {
+            span.ends = [true, false].map(|is_lower| about(next).find(|sarg| sarg.is_end(is_lower)).cloned());
+            if span.ends.iter().all(Option::is_none) {
+                let begins = about(next).find(|sarg| matches!(sarg.kind, SargKind::Prefix(_)));
+                span.ends = [begins.cloned(), begins.cloned()];
+            }
+            if span.ends.iter().all(Option::is_none) {
+                span.ends[0] = about(next).find(|sarg| matches!(sarg.kind, SargKind::NotNull)).cloned();
             }
         }
-        Of { rel, computed }
+        span
+    }
+
+    fn is_all(&self) -> bool {
+        self.prefix.is_empty() && self.ends.iter().all(Option::is_none)
+    }
+
+    /// Keys or ranges of keys.
+    fn keys(&self) -> f64 {
+        self.prefix.iter().map(values_of).product()
+    }
+
+    /// What it uses; a range may be both ends.
+    fn sargs(&self) -> impl Iterator<Item = &Sarg<'e>> {
+        let [lower, upper] = &self.ends;
+        let upper = upper.iter().filter(move |upper| lower.as_ref().is_none_or(|l| l.conjunct != upper.conjunct || l.is_part));
+        self.prefix.iter().chain(lower).chain(upper)
+    }
+
+    /// Whether it is certain that the keys of all its lists are put together, so that it is as narrow as it says.
+    fn is_narrow(&self) -> bool {
+        let lists = self.prefix.iter().filter(|sarg| sarg.is_list());
+        let (count, arrays) = lists.fold((0, 0), |(count, arrays), sarg| {
+            let is_open = matches!(sarg.kind, SargKind::Array(array) if constant_values(array).is_none());
+            (count + 1, arrays + usize::from(is_open))
+        });
+        count < 2 || arrays == 0
+    }
+
+    /// Whether the rows that it leads to satisfy a condition that it uses.
+    fn satisfies(&self, sarg: &Sarg<'_>) -> bool {
+        sarg.is_exact() && self.is_narrow()
+    }
+
+    /// The place of the prefix's first part with several values.
+    fn first_list(&self) -> Option<usize> {
+        self.prefix.iter().position(Sarg::is_list)
     }
 }
 
-/// The number of an index's expression.
-fn computed_column(index: usize, expression: usize) -> usize {
-    COMPUTED + index * 64 + expression
+/// How many values a demand leaves of its column.
+fn values_of(sarg: &Sarg<'_>) -> f64 {
+    match &sarg.kind {
+        SargKind::List(items) => items.len() as f64,
+        SargKind::Array(array) => constant_values(array).map_or(ARRAY, |count| count as f64),
+        _ => 1.0,
+    }
 }
 
-/// An expression over rel 0 as one over another rel.
-fn over_rel(expr: &Expr, rel: usize) -> Expr {
-    let mut expr = expr.clone();
-    sql_bind::visit::walk_mut(&mut expr, 0, &mut |e, depth| {
-        if let Expr::Column(c) = e
-            && c.level == depth
-        {
-            c.rel = rel;
+/// How many values an array has that is known when the plan is made.
+fn constant_values(array: &Expr) -> Option<usize> {
+    match array {
+        Expr::Const(Datum::Array(array), _) => Some(array.values.len()),
+        Expr::Const(Datum::Null, _) => Some(0),
+        _ => None,
+    }
+}
+
+impl<'e> IndexWay<'e> {
+    /// Conditions that the rows need not be tested for.
+    fn satisfied(&self) -> Vec<usize> {
+        let Some((first, others)) = self.spans.split_first() else { return Vec::new() };
+        let exact = first.sargs().filter(|sarg| first.satisfies(sarg)).map(|sarg| sarg.conjunct);
+        exact.filter(|number| others.iter().all(|span| span.sargs().any(|s| s.conjunct == *number && span.satisfies(s)))).collect()
+    }
+
+    /// The conditions that lead to the rows, each once.
+    fn conditions(&self) -> Vec<usize> {
+        let mut numbers: Vec<usize> = Vec::new();
+        for sarg in self.spans.iter().flat_map(Span::sargs) {
+            if !numbers.contains(&sarg.conjunct) {
+                numbers.push(sarg.conjunct);
+            }
         }
-    });
-    expr
+        numbers
+    }
 }
 
-/// What stands for a key of an index: its column, or the number of its expression.
-pub(super) fn key_number(number: usize, index: &IndexDesc, at: usize) -> usize {
-    match index.keys[at].column {
-        0 => computed_column(number, index.keys[..at].iter().filter(|k| k.column == 0).count()),
-        column => (column - 1) as usize,
-    }
+/// A disjunction with what each alternative demands.
+struct Split<'e> {
+    conjunct: usize,
+    any: &'e [Expr],
+    each: Vec<Vec<Sarg<'e>>>,
 }
 
 /// Whether an index has all rows that the conditions let through.
@@ -230,74 +240,6 @@ fn has_all(info: &TableInfo, number: usize, rel: usize, conjuncts: &[Conjunct]) 
     let Some(predicate) = code.and_then(|c| c.predicate.as_ref()) else { return true };
     let given: Vec<&Expr> = conjuncts.iter().filter(|c| !c.used && c.mask == 1 << rel).map(|c| &c.expr).collect();
     sql_bind::all_implied(&given, &over_rel(predicate, rel))
-}
-
-fn column_of(expr: &Expr, of: &Of) -> Option<(usize, Oid)> {
-    match expr {
-        Expr::Column(c) if c.level == 0 && c.rel == of.rel => return Some((c.column, c.ty.oid)),
-        Expr::Const(..) | Expr::Param(..) | Expr::Column(_) => return None,
-        _ => {}
-    }
-    if let Some((number, _)) = of.computed.iter().find(|(_, e)| sql_bind::equal::same(e, expr)) {
-        return Some((*number, expr.ty().oid));
-    }
-    match expr {
-        Expr::Cast { arg, kind: CastKind::Relabel, .. } => column_of(arg, of),
-        _ => None,
-    }
-}
-
-fn flipped(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Lt => CompareOp::Gt,
-        CompareOp::Le => CompareOp::Ge,
-        CompareOp::Gt => CompareOp::Lt,
-        CompareOp::Ge => CompareOp::Le,
-        same => same,
-    }
-}
-
-/// Whether the keys of a column of type `column` are in the order of a comparison, whose other side has type `other`.
-fn fits(how: How, column: Oid, other: Oid) -> bool {
-    let integer = |ty| matches!(ty, oid::INT2 | oid::INT4 | oid::INT8);
-    match how {
-        How::Int => integer(column) && integer(other),
-        How::Order(oid::TEXT) => matches!(column, oid::TEXT | oid::VARCHAR),
-        How::Order(ty) => ty == column,
-        How::Function(_) => false,
-    }
-}
-
-/// Whether an expression has a value before rows of `rel` are read, when those of `available` have been.
-pub(super) fn known(expr: &Expr, rel: usize, available: Mask) -> bool {
-    let conjunct = Conjunct::new(expr.clone());
-    conjunct.mask & !available == 0 && conjunct.mask & (1 << rel) == 0 && !walk::is_volatile(expr)
-}
-
-/// A comparison of a column with a known value: column, operator, value, and how the value is looked for.
-fn compared<'e>(expr: &'e Expr, of: &Of, available: Mask) -> Option<(usize, CompareOp, &'e Expr, Via)> {
-    let rel = of.rel;
-    let Expr::Call { function, args, .. } = expr else { return None };
-    let [left, right] = args.as_slice() else { return None };
-    let test = comparison_of(function);
-    let by_call = matches!(test.how, How::Function(_));
-    let op = if by_call { compare_op_of(function)? } else { test.op };
-    if op == CompareOp::Ne {
-        return None;
-    }
-    let via = |op, column, value| match by_call {
-        true => Via::of(op, column, value),
-        false => fits(test.how, column, value).then_some(Via::Same),
-    };
-    for (column, op, value) in [(left, op, right), (right, flipped(op), left)] {
-        if let Some((column, ty)) = column_of(column, of)
-            && let Some(via) = via(op, ty, value.ty().oid)
-            && known(value, rel, available)
-        {
-            return Some((column, op, value, via));
-        }
-    }
-    None
 }
 
 /// By what a relation of the catalog can be read when rows of `available` are there: its key, and the value.
@@ -317,89 +259,6 @@ pub(super) fn key_of_system<'e>(
     keys.min_by(|a, b| a.0.rows.total_cmp(&b.0.rows))
 }
 
-fn sarg<'e>(conjunct: &'e Conjunct, number: usize, of: &Of, available: Mask) -> Option<Sarg<'e>> {
-    let rel = of.rel;
-    let found = |column, kind| Some(Sarg { conjunct: number, column, kind });
-    match &conjunct.expr {
-        Expr::Call { .. } => {
-            if let Some((column, prefix)) = prefixed(&conjunct.expr, of) {
-                return found(column, SargKind::Prefix(prefix));
-            }
-            let (column, op, value, via) = compared(&conjunct.expr, of, available)?;
-            found(column, SargKind::Compare(op, value, via))
-        }
-        Expr::Or(any) => {
-            let (column, ranges) = ranges(any, of, available)?;
-            found(column, SargKind::Ranges(ranges))
-        }
-        Expr::AnyAll { all: false, function, left, right } => {
-            let test = comparison_of(function);
-            let (column, ty) = column_of(left, of)?;
-            if test.op != CompareOp::Eq {
-                return None;
-            }
-            match right {
-                AnyAllSource::List(items)
-                    if items.iter().all(|i| fits(test.how, ty, i.ty().oid) && known(i, rel, available)) =>
-                {
-                    found(column, SargKind::List(items))
-                }
-                AnyAllSource::Array(array)
-                    if known(array, rel, available)
-                        && types::oid::element_of(array.ty().oid).is_some_and(|e| fits(test.how, ty, e)) =>
-                {
-                    found(column, SargKind::Array(array))
-                }
-                _ => None,
-            }
-        }
-        _ => None,
-    }
-}
-
-/// A text column that is to be LIKE a constant pattern which says how it begins.
-fn prefixed(expr: &Expr, of: &Of) -> Option<(usize, Prefix)> {
-    let Expr::Call { function, args, .. } = expr else { return None };
-    let [left, Expr::Const(Datum::Text(pattern), _)] = args.as_slice() else { return None };
-    if function.oid != TEXTLIKE_OID {
-        return None;
-    }
-    let (column, ty) = column_of(left, of)?;
-    matches!(ty, oid::TEXT | oid::VARCHAR).then_some(())?;
-    Some((column, Prefix::of(pattern)?))
-}
-
-/// The ranges of one column outside of which a disjunction is false or NULL.
-fn ranges<'e>(any: &'e [Expr], table: &Of, available: Mask) -> Option<(usize, Vec<Ends<'e>>)> {
-    let mut of = None;
-    let mut ranges = Vec::with_capacity(any.len());
-    for one in any {
-        let all = match one {
-            Expr::And(all) => all.as_slice(),
-            one => std::slice::from_ref(one),
-        };
-        let mut ends: Ends<'e> = [None, None];
-        for comparison in all {
-            let Some((column, op, value, Via::Same)) = compared(comparison, table, available) else { continue };
-            if *of.get_or_insert(column) != column {
-                continue;
-            }
-            let [lower, upper] = &mut ends;
-            match op {
-                CompareOp::Eq => ends = [Some((value, true)); 2],
-                CompareOp::Gt | CompareOp::Ge => *lower = lower.or(Some((value, op == CompareOp::Ge))),
-                CompareOp::Lt | CompareOp::Le => *upper = upper.or(Some((value, op == CompareOp::Le))),
-                CompareOp::Ne => {}
-            }
-        }
-        if ends.iter().all(Option::is_none) {
-            return None;
-        }
-        ranges.push(ends);
-    }
-    of.map(|column| (column, ranges))
-}
-
 /// The best path to the rows of a table, given which other rels' rows are there.
 pub(super) fn choose<'e>(
     level: &Level<'_>,
@@ -407,41 +266,50 @@ pub(super) fn choose<'e>(
     info: &TableInfo,
     conjuncts: &'e [Conjunct],
     available: Mask,
-    wanted: Option<(&WantedOrder, bool)>,
+    wanted: Option<Wanted<'_>>,
 ) -> Path<'e> {
     work::beat(16 * conjuncts.len());
     let total = level.rows[rel];
     let of = Of::new(rel, info);
-    let sargs: Vec<Sarg<'e>> = conjuncts
-        .iter()
-        .enumerate()
-        .filter(|(_, c)| !c.used && c.mask & (1 << rel) != 0 && leak::may_lead(c, rel, conjuncts))
-        .filter_map(|(i, c)| sarg(c, i, &of, available))
-        .collect();
+    let (mut sargs, mut splits) = (Vec::new(), Vec::new());
+    let may_lead = |c: &Conjunct| !c.used && c.mask & (1 << rel) != 0 && leak::may_lead(c, rel, conjuncts);
+    for (number, conjunct) in conjuncts.iter().enumerate().filter(|(_, c)| may_lead(c)) {
+        match &conjunct.expr {
+            Expr::Or(any) if info.indexes.is_empty() || any.is_empty() => {}
+            Expr::Or(any) => {
+                let each = alternatives(any, number, &of, available);
+                splits.extend(each.map(|each| Split { conjunct: number, any, each }));
+            }
+            expr => sargs.extend(sarg(expr, number, &of, available)),
+        }
+    }
     let testable = |c: &&Conjunct| !c.used && c.mask & (1 << rel) != 0 && c.mask & !(available | 1 << rel) == 0;
     // A condition between rels that follows from others halves nothing twice.
     let counted = |c: &&Conjunct| testable(c) && (!c.derived || c.mask == 1 << rel || available != 0);
     let rows = (total * selectivity::of_rel(level, rel, conjuncts.iter().filter(counted))).max(1.0);
-    let table = OfTable { level, rel, conjuncts, total, rows, left: conjuncts.iter().filter(testable).count() as i32 };
+    let table = OfTable { level, rel, info, conjuncts, total, rows, left: conjuncts.iter().filter(testable).count() };
     let methods = level.cx.methods;
     let cost = total + 1.0 + methods.cost(PlanMethod::SeqScan);
-    let full = Path { places: None, index: None, rows, cost, reverse: false, ordered: 0 };
+    let full = Path { way: Way::Full, rows, cost, whole: cost, ordered: 0 };
     let mut best = finish(full, wanted, &table, table.left);
     // A table that is small now may not be small for long, and an index of a small one costs next to nothing.
     let mut least = best.cost.max(INDEXED_MIN);
-    for (number, index) in info.indexes.iter().enumerate().filter(|(n, _)| has_all(info, *n, rel, conjuncts)) {
-        if let Some(path) = index_path(number, index, &sargs, &table, wanted)
+    let mut offer = |path: Option<Path<'e>>| {
+        if let Some(path) = path
             && path.cost < least
         {
             least = path.cost;
             best = path;
         }
+    };
+    let usable = |number: &usize| has_all(info, *number, rel, conjuncts);
+    for number in (0..info.indexes.len()).filter(usable) {
+        table.index_paths(number, &sargs, &splits, wanted, &mut offer);
     }
-    if let Some(path) = places_path(&table, conjuncts, available, wanted)
-        && path.cost < least
-    {
-        best = path;
+    for split in &splits {
+        offer(table.union_path(&sargs, split, wanted));
     }
+    offer(places_path(&table, conjuncts, available, wanted));
     best
 }
 
@@ -450,7 +318,7 @@ fn places_path<'e>(
     table: &OfTable<'_, '_>,
     conjuncts: &'e [Conjunct],
     available: Mask,
-    wanted: Option<(&WantedOrder, bool)>,
+    wanted: Option<Wanted<'_>>,
 ) -> Option<Path<'e>> {
     let (rel, rels) = (table.rel, table.level.rels);
     if rels[rel].columns.len() == rels[rel].system_start()? {
@@ -458,84 +326,247 @@ fn places_path<'e>(
     }
     let unused = conjuncts.iter().enumerate().filter(|(_, c)| !c.used && leak::may_lead(c, rel, conjuncts));
     let found = unused.filter_map(|(at, c)| Some((at, Places::of(c, rels, rel, available)?)));
-    let places = found.min_by(|a, b| a.1.rows().total_cmp(&b.1.rows()))?;
-    let (methods, rows) = (table.level.cx.methods, places.1.rows());
+    let (number, places) = found.min_by(|a, b| a.1.rows().total_cmp(&b.1.rows()))?;
+    let (methods, rows) = (table.level.cx.methods, places.rows());
     let cost = 1.0 + rows + methods.cost(PlanMethod::TidScan);
     let rows = table.rows.min(rows).max(1.0);
-    let path = Path { places: Some(places), index: None, rows, cost, reverse: false, ordered: 0 };
-    Some(finish(path, wanted, table, table.left - 1))
+    let path = Path { way: Way::Places(number, places), rows, cost, whole: cost, ordered: 0 };
+    Some(finish(path, wanted, table, table.left.saturating_sub(1)))
 }
-
-/// `text LIKE text`.
-const TEXTLIKE_OID: u32 = 850;
 
 /// Rows up to which an index is always taken that leads to fewer of them.
 const INDEXED_MIN: f64 = 1000.0;
+
+/// What a row through an index costs, in rows of a full scan, and what finding a key does.
+const INDEX_ROW: f64 = 1.5;
+const INDEX_KEY: f64 = 2.0;
 
 /// A table whose paths are compared.
 struct OfTable<'t, 'a> {
     level: &'t Level<'a>,
     rel: usize,
+    info: &'t TableInfo,
     conjuncts: &'t [Conjunct],
     /// Its rows.
     total: f64,
     /// Those that all conditions leave.
     rows: f64,
     /// How many conditions there are.
-    left: i32,
+    left: usize,
 }
 
 impl OfTable<'_, '_> {
-    /// Rows that an index leads to.
-    fn visited(&self, index: &IndexDesc, prefix: &[Sarg<'_>], ends: [Option<&Sarg<'_>>; 2]) -> f64 {
-        let (given, keys) = (prefix.len(), index.keys.len());
-        let values = list_of(prefix).map(|(_, values)| values);
-        let several = match prefix {
-            [Sarg { kind: SargKind::Ranges(ranges), .. }] => Some(ranges),
-            _ => None,
-        };
-        if given == keys && index.is_immediate() && several.is_none() {
-            return values.unwrap_or(1.0);
+    /// Rows that spans of an index lead to.
+    fn visited(&self, number: usize, spans: &[Span<'_>], split: Option<usize>) -> f64 {
+        let index = &self.info.indexes[number];
+        let has_null = |sarg: &Sarg<'_>| matches!(sarg.kind, SargKind::Is(Datum::Null));
+        let is_key = |span: &Span<'_>| span.prefix.len() == index.keys.len() && !span.prefix.iter().any(has_null);
+        if index.is_immediate() && spans.iter().all(is_key) {
+            return spans.iter().map(Span::keys).sum();
         }
+        let within = match self.info.code(number).flatten().and_then(|code| code.predicate.as_ref()) {
+            Some(predicate) => selectivity::of(self.level, self.rel, &over_rel(predicate, self.rel)),
+            None => 1.0,
+        };
+        let total = self.total * within;
         if self.level.tables[self.rel].is_some() {
-            let used = numbers(prefix, ends).map(|number| &self.conjuncts[number]);
-            return self.total * selectivity::of_rel(self.level, self.rel, used);
+            let mut used: Vec<usize> = split.into_iter().collect();
+            for sarg in spans.iter().flat_map(Span::sargs) {
+                if !used.contains(&sarg.conjunct) {
+                    used.push(sarg.conjunct);
+                }
+            }
+            let used = used.iter().map(|number| &self.conjuncts[*number]);
+            return total * selectivity::of_rel(self.level, self.rel, used);
         }
         // Without statistics: each column of a key divides the rows alike, and equal keys of an index that is not unique
         // are few.
-        let mut rows = self.total.powf(1.0 - given as f64 / keys as f64);
-        if given == keys {
-            rows = self.total.min(selectivity::ROWS_PER_KEY);
-        }
-        rows *= values.unwrap_or(1.0);
-        if let Some(ranges) = several {
-            let closed = |ends: &Ends<'_>| ends.iter().all(Option::is_some);
-            let share = |ends: &Ends<'_>| if closed(ends) { 0.005 } else { 0.2 };
-            rows = ranges.iter().map(|ends| share(ends) * self.total).sum();
-        }
-        for _ in ends.into_iter().flatten() {
-            rows *= 0.2;
-        }
-        rows
+        let of = |span: &Span<'_>| {
+            let (given, keys) = (span.prefix.len(), index.keys.len());
+            let mut rows = match given == keys {
+                true => total.min(selectivity::ROWS_PER_KEY),
+                false => total.powf(1.0 - given as f64 / keys as f64),
+            };
+            rows *= span.keys();
+            let closed = span.prefix.is_empty() && span.ends.iter().all(Option::is_some);
+            for _ in span.ends.iter().flatten() {
+                rows *= if closed { 0.07 } else { 0.2 };
+            }
+            rows
+        };
+        spans.iter().map(of).sum()
     }
-}
 
-/// Values of an array that is not known when the plan is made.
-const ARRAY: f64 = 10.0;
+    /// Offers the paths by one index.
+    fn index_paths<'e>(
+        &self,
+        number: usize,
+        sargs: &[Sarg<'e>],
+        splits: &[Split<'e>],
+        wanted: Option<Wanted<'_>>,
+        offer: &mut dyn FnMut(Option<Path<'e>>),
+    ) {
+        let index = &self.info.indexes[number];
+        let plain = Span::of(number, index, sargs.iter());
+        for split in splits {
+            let spans = self.split_spans(number, sargs, split);
+            if let Some(spans) = spans {
+                offer(self.index_path(number, spans, Some(split.conjunct), false, wanted));
+            }
+        }
+        let lists = plain.first_list().is_some();
+        if lists && wanted.is_some_and(|wanted| wanted.limit.is_some()) {
+            offer(self.index_path(number, vec![plain.clone()], None, true, wanted));
+        }
+        offer(self.index_path(number, vec![plain], None, false, wanted));
+    }
 
-/// The part of a prefix that has several values, and how many.
-fn list_of(prefix: &[Sarg<'_>]) -> Option<(usize, f64)> {
-    prefix.iter().enumerate().find_map(|(at, sarg)| match &sarg.kind {
-        SargKind::List(items) => Some((at, items.len() as f64)),
-        SargKind::Array(_) => Some((at, ARRAY)),
-        SargKind::Compare(..) | SargKind::Ranges(_) | SargKind::Prefix(_) => None,
-    })
-}
+    /// A span for each alternative of a disjunction; `None` if one of them leads nowhere.
+    fn split_spans<'e>(&self, number: usize, sargs: &[Sarg<'e>], split: &Split<'e>) -> Option<Vec<Span<'e>>> {
+        let index = &self.info.indexes[number];
+        let mut spans = Vec::with_capacity(split.each.len());
+        for own in split.each.iter().counted(32) {
+            let span = Span::of(number, index, own.iter().chain(sargs));
+            if !span.sargs().any(|sarg| sarg.is_part) {
+                return None;
+            }
+            spans.push(span);
+        }
+        Some(spans)
+    }
 
-/// The conditions of a path, each once: one may be both ends of a range.
-fn numbers<'s>(prefix: &'s [Sarg<'_>], [lower, upper]: [Option<&'s Sarg<'_>>; 2]) -> impl Iterator<Item = usize> + 's {
-    let upper = upper.filter(|upper| lower.is_none_or(|lower| lower.conjunct != upper.conjunct));
-    prefix.iter().chain(lower).chain(upper).map(|sarg| sarg.conjunct)
+    fn index_path<'e>(
+        &self,
+        number: usize,
+        spans: Vec<Span<'e>>,
+        split: Option<usize>,
+        merges: bool,
+        wanted: Option<Wanted<'_>>,
+    ) -> Option<Path<'e>> {
+        let index = &self.info.indexes[number];
+        let order = wanted.map_or(&[][..], |wanted| wanted.order);
+        let (ordered, reverse) = self.order_of(number, &spans, merges, order);
+        let leads = spans.iter().all(|span| !span.is_all()) || index.predicate.is_some();
+        if (!leads || merges) && ordered == 0 {
+            return None;
+        }
+        let rows = self.visited(number, &spans, split).max(1.0).min(self.total);
+        let way = IndexWay { number, spans, reverse, merges };
+        let left = self.left.saturating_sub(way.conditions().len());
+        let keys: f64 = way.spans.iter().map(Span::keys).sum();
+        let methods = self.level.cx.methods;
+        let method = if split.is_some() { PlanMethod::BitmapScan } else { PlanMethod::IndexScan };
+        let row = if merges { 2.0 * INDEX_ROW } else { INDEX_ROW };
+        let cost = INDEX_KEY * keys + rows * row + methods.cost(method);
+        let path = Path { way: Way::Index(way), rows: self.rows.min(rows).max(1.0), cost, whole: cost, ordered };
+        let path = finish(path, wanted, self, left);
+        // Without the order there is no reason to go this way.
+        ((leads && !merges) || path.ordered > 0).then_some(path)
+    }
+
+    /// The way to the rows of a disjunction whose alternatives lead to them by several indexes.
+    fn union_path<'e>(&self, sargs: &[Sarg<'e>], split: &Split<'e>, wanted: Option<Wanted<'_>>) -> Option<Path<'e>> {
+        let usable = |number: &usize| has_all(self.info, *number, self.rel, self.conjuncts);
+        let numbers: Vec<usize> = (0..self.info.indexes.len()).filter(usable).collect();
+        let mut spans = Vec::with_capacity(split.each.len());
+        let mut visited = 0.0;
+        for (own, one) in split.each.iter().counted(32).zip(split.any) {
+            let by = |&number: &usize| {
+                let index = &self.info.indexes[number];
+                let span = Span::of(number, index, own.iter().chain(sargs));
+                let part = span.sargs().any(|sarg| sarg.is_part);
+                part.then(|| (self.visited_alternative(number, &span, one), number, span))
+            };
+            let (rows, number, span) = numbers.iter().filter_map(by).min_by(|a, b| a.0.total_cmp(&b.0))?;
+            visited += rows + span.keys();
+            spans.push(UnionSpan { number, span, alternative: one });
+        }
+        // One index alone has spans in its order.
+        if spans.iter().all(|span| span.number == spans[0].number) {
+            return None;
+        }
+        let rows = self.rows.min(visited).max(1.0);
+        // Each row is found, put in order and fetched.
+        let cost = visited * 2.0 * INDEX_ROW + self.level.cx.methods.cost(PlanMethod::BitmapScan);
+        let path = Path { way: Way::Union(split.conjunct, spans), rows, cost, whole: cost, ordered: 0 };
+        Some(finish(path, wanted, self, self.left.saturating_sub(1)))
+    }
+
+    /// Rows that the span of one alternative leads to.
+    fn visited_alternative(&self, number: usize, span: &Span<'_>, one: &Expr) -> f64 {
+        if self.level.tables[self.rel].is_none() {
+            return self.visited(number, std::slice::from_ref(span), None).max(1.0);
+        }
+        let beside: Vec<&Conjunct> =
+            span.sargs().filter(|sarg| !sarg.is_part).map(|sarg| &self.conjuncts[sarg.conjunct]).collect();
+        let all = match one {
+            Expr::And(all) => all.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let columns: Vec<usize> = span.sargs().map(|sarg| sarg.column).collect();
+        let mut share = selectivity::of_rel(self.level, self.rel, beside.into_iter());
+        for part in all {
+            let mut about = false;
+            walk::columns_of(part, &mut |c| about |= c.rel == self.rel && columns.contains(&c.column));
+            share *= if about { selectivity::of(self.level, self.rel, part) } else { 1.0 };
+        }
+        (self.total * share).max(1.0)
+    }
+
+    /// How many of the wanted columns, the first ones, spans of an index give the order of, and whether backwards. None if these are
+    /// columns with one value alone, in whose order all rows are. Of a part with several values there is a range for each, in order,
+    /// unless these are merged.
+    fn order_of(&self, number: usize, spans: &[Span<'_>], merges: bool, wanted: &WantedOrder) -> (usize, bool) {
+        let Some((first, others)) = spans.split_first() else { return (0, false) };
+        let index = &self.info.indexes[number];
+        let is_one = |span: &Span<'_>, column: usize, conjunct: usize| {
+            span.prefix.iter().any(|s| s.is_equality() && s.column == column && (s.conjunct == conjunct && !s.is_part))
+        };
+        let constant = |column: usize| {
+            first.prefix.iter().any(|sarg| {
+                let one = sarg.is_equality() && (others.is_empty() || !sarg.is_part);
+                sarg.column == column && one && others.iter().all(|span| is_one(span, column, sarg.conjunct))
+            })
+        };
+        // Rows of several ranges are in no order by what tells these apart.
+        let is_merged = |column: usize| merges && first.prefix.iter().any(|s| s.is_list() && s.column == column);
+        let not_null = |column: usize| {
+            self.info.desc.columns.get(column).is_some_and(|c| c.not_null)
+                || (others.is_empty() && first.sargs().any(|s| s.column == column && !matches!(s.kind, SargKind::Is(_))))
+        };
+        let columns = || (0..index.keys.len()).map(|at| key_number(number, index, at));
+        let is_key = |column: usize| !constant(column) && !is_merged(column);
+        let mut keys = columns().zip(&index.keys).filter(|(column, _)| is_key(*column)).peekable();
+        let mut reverse: Option<bool> = None;
+        let mut ordered = 0;
+        for &(column, descending, nulls_first) in wanted {
+            if is_merged(column) {
+                break;
+            }
+            if !constant(column) {
+                if keys.peek().is_none() && index.is_immediate() && columns().all(not_null) && !merges {
+                    // Nothing is left to order among rows of one key.
+                    ordered += 1;
+                    continue;
+                }
+                let Some((_, key)) = keys.next().filter(|(key_column, _)| *key_column == column) else { break };
+                let nulls = key.nulls_first == nulls_first;
+                let backwards = match (key.descending == descending, nulls, not_null(column)) {
+                    (true, true, _) | (true, _, true) => false,
+                    (false, false, _) | (false, _, true) => true,
+                    _ => break,
+                };
+                if *reverse.get_or_insert(backwards) != backwards {
+                    break;
+                }
+            }
+            ordered += 1;
+        }
+        match reverse {
+            None if ordered < wanted.len() => (0, false),
+            reverse => (ordered, reverse.unwrap_or(false)),
+        }
+    }
 }
 
 /// Expected groups from which on rows are sorted group by group: of few groups the first may have most of the rows, and then reading
@@ -544,138 +575,51 @@ const GROUPS_MIN: f64 = 8.0;
 
 /// Adds what it costs to sort, if a wanted order does not come by itself.
 ///
-/// With LIMIT an ordered path ends early, the later the more conditions are left to test. So does one in the order of the first
-/// columns, behind the last group of equal ones that is needed.
-fn finish<'e>(
-    mut path: Path<'e>,
-    wanted: Option<(&WantedOrder, bool)>,
-    table: &OfTable<'_, '_>,
-    left: i32,
-) -> Path<'e> {
-    let Some((wanted, limited)) = wanted else { return path };
+/// With LIMIT an ordered path ends early. So does one in the order of the first columns, behind the last group of equal ones that is
+/// needed.
+fn finish<'e>(mut path: Path<'e>, wanted: Option<Wanted<'_>>, table: &OfTable<'_, '_>, left: usize) -> Path<'e> {
+    let Some(Wanted { order, limit }) = wanted else { return path };
     let methods = table.level.cx.methods;
-    let early = |cost: f64, least: f64| cost.min(20.0 + cost * (least + 0.05 * 4f64.powi(left.min(4))));
-    if path.ordered == wanted.len() {
-        if limited {
-            path.cost = early(path.cost, 0.0);
+    if path.ordered == order.len() {
+        if let Some(limit) = limit {
+            path.cost = table.early(path.cost, path.rows, limit, left);
         }
         return path;
     }
     let sorted = path.cost + sort_cost(path.rows, methods);
-    if limited && path.ordered > 0 && !methods.is_off(PlanMethod::IncrementalSort) {
-        let groups = selectivity::groups_by_columns(table.level, table.rel, &wanted[..path.ordered], path.rows);
-        let by_group = early(path.cost, 1.0 / groups) + sort_cost(path.rows / groups, PlanMethods::default());
+    if let Some(limit) = limit
+        && path.ordered > 0
+        && !methods.is_off(PlanMethod::IncrementalSort)
+    {
+        let groups = selectivity::groups_by_columns(table.level, table.rel, &order[..path.ordered], path.rows);
+        let group = path.rows / groups;
+        let early = table.early(path.cost, path.rows, limit + group, left);
+        let by_group = early + sort_cost(group, PlanMethods::default());
         if groups >= GROUPS_MIN && by_group < sorted {
             path.cost = by_group;
             return path;
         }
     }
-    Path { cost: sorted, ordered: 0, reverse: false, ..path }
+    if let Way::Index(way) = &mut path.way {
+        way.reverse = false;
+    }
+    Path { cost: sorted, whole: sorted, ordered: 0, ..path }
 }
 
-fn index_path<'e>(
-    number: usize,
-    index: &IndexDesc,
-    sargs: &[Sarg<'e>],
-    table: &OfTable<'_, '_>,
-    wanted: Option<(&WantedOrder, bool)>,
-) -> Option<Path<'e>> {
-    let on = |at: usize| key_number(number, index, at);
-    let mut prefix: Vec<Sarg<'e>> = Vec::new();
-    let mut lists = 0;
-    for key in 0..index.keys.len() {
-        let equal =
-            sargs.iter().find(|s| s.column == on(key) && matches!(s.kind, SargKind::Compare(CompareOp::Eq, ..)));
-        let list =
-            || sargs.iter().find(|s| s.column == on(key) && matches!(s.kind, SargKind::List(_) | SargKind::Array(_)));
-        match equal {
-            Some(sarg) => prefix.push(sarg.clone()),
-            None if lists == 0 => match list() {
-                Some(sarg) => {
-                    lists += 1;
-                    prefix.push(sarg.clone());
-                }
-                None => break,
-            },
-            None => break,
-        }
+impl OfTable<'_, '_> {
+    /// What it costs to read the first `limit` of the rows that a path gives, `left` conditions being tested on the way.
+    fn early(&self, cost: f64, rows: f64, limit: f64, left: usize) -> f64 {
+        let share = match self.level.tables[self.rel].is_some() || left == 0 {
+            // Rows that satisfy what is tested may lie anywhere.
+            true => limit / rows.max(1.0) * if left == 0 { 1.0 } else { 2.0 },
+            false => 0.05 * 4f64.powi(left.min(4) as i32),
+        };
+        cost.min(EARLY + cost * share)
     }
-    let next = Some(prefix.len()).filter(|&at| at < index.keys.len());
-    let bound = |ops: [CompareOp; 2]| {
-        let next = next?;
-        sargs
-            .iter()
-            .find(|s| s.column == on(next) && matches!(s.kind, SargKind::Compare(op, ..) if ops.contains(&op)))
-            .cloned()
-    };
-    let (mut lower, mut upper) = (bound([CompareOp::Gt, CompareOp::Ge]), bound([CompareOp::Lt, CompareOp::Le]));
-    if lower.is_none() && upper.is_none() {
-        let is_next = |s: &&Sarg<'_>| next.is_some_and(|next| s.column == on(next));
-        let begins = sargs.iter().filter(is_next).find(|s| matches!(s.kind, SargKind::Prefix(_)));
-        (lower, upper) = (begins.cloned(), begins.cloned());
-    }
-    if prefix.is_empty() && lower.is_none() && upper.is_none() {
-        let several = sargs.iter().find(|s| s.column == on(0) && matches!(s.kind, SargKind::Ranges(_)));
-        prefix.extend(several.cloned());
-    }
-    let several = prefix.iter().any(|sarg| matches!(sarg.kind, SargKind::Ranges(_)));
-    let (ordered, reverse) = match wanted {
-        Some((wanted, _)) if !several => order_of((number, index), &prefix, wanted),
-        _ => (0, false),
-    };
-    let leads = !prefix.is_empty() || lower.is_some() || upper.is_some();
-    if !leads && ordered == 0 {
-        return None;
-    }
-    let rows = table.visited(index, &prefix, [lower.as_ref(), upper.as_ref()]).max(1.0).min(table.total);
-    let used = numbers(&prefix, [lower.as_ref(), upper.as_ref()]).count();
-    let left = (table.left - used as i32).max(0);
-    // A row through an index costs more than one of a full scan, and walking down the tree costs something too.
-    let methods = table.level.cx.methods;
-    let method = if several { PlanMethod::BitmapScan } else { PlanMethod::IndexScan };
-    let cost = 2.0 * list_of(&prefix).map_or(1.0, |(_, values)| values) + rows * 1.5 + methods.cost(method);
-    let path = Path {
-        places: None,
-        index: Some((number, prefix, lower, upper)),
-        rows: table.rows.min(rows).max(1.0),
-        cost,
-        reverse,
-        ordered,
-    };
-    let path = finish(path, wanted, table, left);
-    // Without the order there is no reason to go this way.
-    (leads || path.ordered > 0).then_some(path)
 }
 
-/// How many of the wanted columns, the first ones, an index gives the order of behind its equal prefix, and whether backwards. None
-/// if these are the prefix's alone, in whose order all rows are. Of a part with several values there is a range for each, in order.
-fn order_of((number, index): (usize, &IndexDesc), prefix: &[Sarg<'_>], wanted: &WantedOrder) -> (usize, bool) {
-    let list = list_of(prefix).map(|(at, _)| at);
-    let constant = |column: usize| prefix.iter().enumerate().any(|(at, s)| Some(at) != list && s.column == column);
-    let keys =
-        (list.unwrap_or(prefix.len())..index.keys.len()).map(|at| (key_number(number, index, at), &index.keys[at]));
-    let mut keys = keys.filter(|(key_column, _)| !constant(*key_column));
-    let mut reverse: Option<bool> = None;
-    let mut ordered = 0;
-    for &(column, descending, nulls_first) in wanted {
-        if !constant(column) {
-            let Some((_, key)) = keys.next().filter(|(key_column, _)| *key_column == column) else { break };
-            let backwards = match (key.descending == descending, key.nulls_first == nulls_first) {
-                (true, true) => false,
-                (false, false) => true,
-                _ => break,
-            };
-            if *reverse.get_or_insert(backwards) != backwards {
-                break;
-            }
-        }
-        ordered += 1;
-    }
-    match reverse {
-        None if ordered < wanted.len() => (0, false),
-        reverse => (ordered, reverse.unwrap_or(false)),
-    }
-}
+/// What is read at least of a path that ends early.
+const EARLY: f64 = 20.0;
 
 /// A scan that was compiled.
 pub(super) struct Scanned {
@@ -693,11 +637,11 @@ pub(super) fn scan(
     info: &std::sync::Arc<TableInfo>,
     conjuncts: &mut [Conjunct],
     available: Mask,
-    path_wanted: Option<(&WantedOrder, bool)>,
+    wanted: Option<Wanted<'_>>,
 ) -> Result<Scanned> {
     let before = work::total();
     let snapshot: Vec<Conjunct> = conjuncts.iter().counted(32).cloned().collect();
-    let scanned = scan_by(level, rel, info, (conjuncts, &snapshot), available, path_wanted);
+    let scanned = scan_by(level, rel, info, (conjuncts, &snapshot), available, wanted);
     work::discard_made(snapshot, before);
     scanned
 }
@@ -709,43 +653,38 @@ fn scan_by(
     info: &std::sync::Arc<TableInfo>,
     (conjuncts, snapshot): (&mut [Conjunct], &[Conjunct]),
     available: Mask,
-    path_wanted: Option<(&WantedOrder, bool)>,
+    wanted: Option<Wanted<'_>>,
 ) -> Result<Scanned> {
-    let path = choose(level, rel, info, snapshot, available, path_wanted);
+    let path = choose(level, rel, info, snapshot, available, wanted);
     let (rows, cost, ordered) = (path.rows, path.cost, path.ordered);
     let mut shown: Vec<&Expr> = Vec::new();
     let mut keys = None;
-    let access = match path.index {
-        None => match path.places {
-            None => Access::Full,
-            Some((conjunct, places)) => {
-                conjuncts[conjunct].used = true;
-                shown.push(&snapshot[conjunct].expr);
-                Access::Places(places.compile(level)?)
+    let access = match &path.way {
+        Way::Full => Access::Full,
+        Way::Places(number, places) => {
+            conjuncts[*number].used = true;
+            shown.push(&snapshot[*number].expr);
+            Access::Places(places.compile(level)?)
+        }
+        Way::Union(number, spans) => {
+            shown.push(&snapshot[*number].expr);
+            let mut parts = Vec::with_capacity(spans.len());
+            for UnionSpan { number, span, alternative } in spans {
+                let index = &info.indexes[*number];
+                let beside = span.sargs().filter(|sarg| !sarg.is_part).map(|sarg| &snapshot[sarg.conjunct].expr);
+                let all: Vec<&Expr> = beside.chain([*alternative]).collect();
+                let shown = if level.cx.explains { explain::conditions(&all, level.rels) } else { String::new() };
+                parts.push(UnionPart { index: index.oid, span: key_span(level, info, index, span)?, shown });
             }
-        },
-        Some((number, prefix, lower, upper)) => {
-            let index = &info.indexes[number];
-            // Some ways lead to rows that the condition may still refuse.
-            let is_exact = |sarg: &&Sarg<'_>| match sarg.kind {
-                SargKind::Ranges(_) => false,
-                SargKind::Compare(_, _, via) => via.is_exact(),
-                SargKind::Prefix(ref prefix) => prefix.is_all,
-                SargKind::List(_) | SargKind::Array(_) => true,
-            };
-            for sarg in prefix.iter().filter(is_exact) {
-                conjuncts[sarg.conjunct].used = true;
+            Access::Union(parts)
+        }
+        Way::Index(way) => {
+            let index = &info.indexes[way.number];
+            for number in way.satisfied() {
+                conjuncts[number].used = true;
             }
-            // A range that is open at one end has the NULLs at that end, which must be tested away.
-            let no_nulls = |sarg: &Sarg<'_>| info.desc.columns.get(sarg.column).is_some_and(|c| c.not_null);
-            for sarg in lower.iter().chain(&upper).filter(is_exact) {
-                if (lower.is_some() && upper.is_some()) || no_nulls(sarg) {
-                    conjuncts[sarg.conjunct].used = true;
-                }
-            }
-            let conditions = numbers(&prefix, [lower.as_ref(), upper.as_ref()]);
-            shown.extend(conditions.map(|number| &snapshot[number].expr));
-            let access = index_access(level, info, index, &prefix, lower.as_ref(), upper.as_ref(), path.reverse)?;
+            shown.extend(way.conditions().into_iter().map(|number| &snapshot[number].expr));
+            let access = index_access(level, info, index, way)?;
             keys = index_only(level, rel, info, index, &access);
             access
         }
@@ -808,7 +747,7 @@ fn index_only(
     index: &IndexDesc,
     access: &Access,
 ) -> Option<KeyReader> {
-    let scans = matches!(access, Access::Range { .. } | Access::Ranges { .. });
+    let scans = matches!(access, Access::Range { .. } | Access::Ranges { merges: false, .. });
     if !scans || level.cx.methods.is_off(PlanMethod::IndexOnlyScan) || level.table_row_slot(rel).is_some() {
         return None;
     }
@@ -859,71 +798,85 @@ fn key_column(info: &TableInfo, index: &IndexDesc, at: usize) -> KeyColumn {
     KeyColumn { ty, descending: key.descending, nulls_first: key.nulls_first }
 }
 
-fn index_access(
-    level: &mut Level<'_>,
-    info: &TableInfo,
-    index: &IndexDesc,
-    prefix: &[Sarg<'_>],
-    lower: Option<&Sarg<'_>>,
-    upper: Option<&Sarg<'_>>,
-    reverse: bool,
-) -> Result<Access> {
-    if let [Sarg { kind: SargKind::Ranges(several), .. }] = prefix {
-        let mut ranges = Vec::with_capacity(several.len());
-        for ends in several {
-            let mut bounds = [None, None];
-            for (bound, end) in bounds.iter_mut().zip(ends) {
-                if let &Some((value, inclusive)) = end {
-                    *bound = Some(Bound { value: level.compile(value)?, inclusive });
-                }
-            }
-            ranges.push(bounds);
-        }
-        return Ok(Access::Ranges { index: index.oid, column: key_column(info, index, 0), ranges });
+/// The access by an index.
+fn index_access(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, way: &IndexWay<'_>) -> Result<Access> {
+    let mut spans = Vec::with_capacity(way.spans.len());
+    for span in &way.spans {
+        spans.push(key_span(level, info, index, span)?);
     }
-    let mut parts = Vec::with_capacity(prefix.len());
-    let mut list = None;
-    for (at, sarg) in prefix.iter().take(index.keys.len()).enumerate() {
+    let (index, whole, reverse, merges) = (index.oid, index.keys.len(), way.reverse, way.merges);
+    let has = |span: &KeySpan, is: fn(&KeyValue) -> bool| span.prefix.iter().any(|part| is(&part.value));
+    if let [_] = spans[..]
+        && let Some(span) = spans.pop()
+    {
+        let is_list = has(&span, |value| matches!(value, KeyValue::List(_)));
+        let is_key = span.prefix.len() == whole && !has(&span, |value| matches!(value, KeyValue::Null));
+        return Ok(match (is_list, is_key && !reverse && !merges) {
+            (false, true) => Access::Point { index, key: span.prefix },
+            (true, true) => Access::Multi { index, key: span.prefix },
+            (false, false) => Access::Range { index, span, reverse },
+            (true, false) => Access::Ranges { index, spans: vec![span], reverse, merges },
+        });
+    }
+    Ok(Access::Ranges { index, spans, reverse, merges })
+}
+
+/// Compiles a span.
+fn key_span(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, span: &Span<'_>) -> Result<KeySpan> {
+    let mut prefix = Vec::with_capacity(span.prefix.len());
+    for (at, sarg) in span.prefix.iter().enumerate() {
         let value = match &sarg.kind {
-            &SargKind::Compare(op, value, via) => via.applied(level.compile(value)?, op),
-            SargKind::List(items) => {
-                list = Some((at, ListSource::List(level.compile_all(*items)?)));
-                Code::Const(types::Datum::Null)
+            &SargKind::Compare(op, value, via) => KeyValue::Value(via.applied(level.compile(value)?, op)),
+            SargKind::List(items) => KeyValue::List(ListSource::List(level.compile_all(*items)?)),
+            SargKind::Array(array) => KeyValue::List(ListSource::Array(level.compile(array)?)),
+            SargKind::Is(Datum::Null) => KeyValue::Null,
+            SargKind::Is(value) => KeyValue::Value(Code::Const(value.clone())),
+            SargKind::NotNull | SargKind::Prefix(_) | SargKind::Row(_) => {
+                return Err(base::Error::internal("a range inside of a key"));
             }
-            SargKind::Array(array) => {
-                list = Some((at, ListSource::Array(level.compile(array)?)));
-                Code::Const(types::Datum::Null)
-            }
-            SargKind::Ranges(_) | SargKind::Prefix(_) => return Err(base::Error::internal("ranges inside a key")),
         };
-        parts.push(KeyPart { column: key_column(info, index, at), value });
+        prefix.push(KeyPart { column: key_column(info, index, at), value });
     }
-    let list = match list {
-        Some((list, values)) if parts.len() == index.keys.len() && !reverse => {
-            return Ok(Access::Multi { index: index.oid, key: parts, list, values });
+    let at = prefix.len();
+    let next = (at < index.keys.len()).then(|| key_column(info, index, at));
+    let mut ends = [None, None];
+    for ((end, sarg), is_lower) in ends.iter_mut().zip(&span.ends).zip([true, false]) {
+        let Some(sarg) = sarg else { continue };
+        *end = match &sarg.kind {
+            SargKind::Prefix(prefix) => {
+                let text = if is_lower { Some(&prefix.first) } else { prefix.behind.as_ref() };
+                let value = |text: &String| Code::Const(Datum::Text(text.as_str().into()));
+                text.map(|text| Bound { value: value(text), more: Vec::new(), inclusive: is_lower })
+            }
+            &SargKind::Compare(op, value, via) => {
+                let inclusive = matches!(op, CompareOp::Ge | CompareOp::Le) || !via.is_exact();
+                let value = via.applied(level.compile(value)?, op);
+                Some(Bound { value, more: Vec::new(), inclusive })
+            }
+            SargKind::Row(row) => Some(row_bound(level, info, index, at, row)?),
+            _ => None,
+        };
+    }
+    let [lower, upper] = ends;
+    let not_null = span.ends.iter().any(Option::is_some);
+    Ok(KeySpan { prefix, next, lower, upper, not_null })
+}
+
+/// The end of a range of several columns: as many of those that are compared as follow in the index in one direction.
+fn row_bound(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, at: usize, row: &RowEnd<'_>) -> Result<Bound> {
+    let number = info.indexes.iter().position(|other| other.oid == index.oid).unwrap_or_default();
+    let first = key_column(info, index, at);
+    let mut inclusive = matches!(row.op, CompareOp::Ge | CompareOp::Le) || row.is_cut;
+    let mut more = Vec::new();
+    for (place, &(column, value)) in row.pairs.iter().enumerate().skip(1) {
+        let key = (at + place < index.keys.len()).then(|| key_column(info, index, at + place));
+        match key.filter(|key| key_number(number, index, at + place) == column && key.descending == first.descending) {
+            Some(key) => more.push((key, level.compile(value)?)),
+            None => {
+                inclusive = true;
+                break;
+            }
         }
-        None if parts.len() == index.keys.len() && !reverse => {
-            return Ok(Access::Point { index: index.oid, key: parts });
-        }
-        list => list,
-    };
-    let mut bound = |sarg: Option<&Sarg<'_>>, is_lower: bool| -> Result<Option<Bound>> {
-        if let Some(Sarg { kind: SargKind::Prefix(prefix), .. }) = sarg {
-            let end = if is_lower { Some(&prefix.first) } else { prefix.behind.as_ref() };
-            let value = |text: &String| Code::Const(Datum::Text(text.as_str().into()));
-            return Ok(end.map(|text| Bound { value: value(text), inclusive: is_lower }));
-        }
-        let Some(&Sarg { kind: SargKind::Compare(op, value, via), .. }) = sarg else { return Ok(None) };
-        let inclusive = matches!(op, CompareOp::Ge | CompareOp::Le) || !via.is_exact();
-        Ok(Some(Bound { value: via.applied(level.compile(value)?, op), inclusive }))
-    };
-    Ok(Access::Range {
-        index: index.oid,
-        next: (prefix.len() < index.keys.len()).then(|| key_column(info, index, prefix.len())),
-        lower: bound(lower, true)?,
-        upper: bound(upper, false)?,
-        prefix: parts,
-        list,
-        reverse,
-    })
+    }
+    Ok(Bound { value: level.compile(row.pairs[0].1)?, more, inclusive })
 }

@@ -6,11 +6,11 @@ use base::work::{self, Count};
 use rustc_hash::FxHashMap;
 use sql_ir::{Expr, RelKind};
 
-use super::access::{Conjunct, Mask};
+use super::access::{self, Conjunct, Mask, Wanted};
 use super::implied;
 use super::join::{Item, Part, estimate, hashable};
 use super::level::Level;
-use super::merge_join::{self, WantedColumn};
+use super::merge_join::{self, WantedColumn, WantedRows};
 use super::methods::PlanMethods;
 use super::node::JoinType;
 use super::order::{Guess, JoinPart, Role, Set};
@@ -33,7 +33,7 @@ pub(super) struct Graph<'g, 'a, 'q> {
     /// By what a right side multiplies the rows of the left one.
     factors: Vec<f64>,
     /// The order that is wanted of the whole.
-    wanted: &'g [WantedColumn],
+    wanted: WantedRows<'g>,
     ordered: RefCell<FxHashMap<(usize, Set), Option<f64>>>,
     lookups: RefCell<FxHashMap<(usize, Mask), Option<f64>>>,
 }
@@ -43,7 +43,7 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
         level: &'g Level<'a>,
         parts: &'g [Part<'q>],
         conjuncts: &'g [Conjunct],
-        wanted: &'g [WantedColumn],
+        wanted: WantedRows<'g>,
     ) -> Graph<'g, 'a, 'q> {
         let set_of = |mask: Mask| {
             parts.iter().enumerate().filter(|(_, p)| p.mask & mask != 0).fold(0, |set: Set, (i, _)| set | 1 << i)
@@ -187,6 +187,20 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
     }
 }
 
+/// The first of the wanted columns, as far as they are columns of one rel or equal to such: an order of that.
+pub(super) fn columns_of(rel: usize, wanted: &[WantedColumn], conjuncts: &[Conjunct]) -> Vec<(usize, bool, bool)> {
+    let mut classes = None;
+    let mut column = |c: &WantedColumn| {
+        if c.rel == rel {
+            return Some(c.column);
+        }
+        let classes = classes.get_or_insert_with(|| implied::classes(conjuncts));
+        let class = classes.iter().find(|class| class.iter().any(|m| (m.rel, m.column) == (c.rel, c.column)))?;
+        class.iter().find(|m| m.rel == rel).map(|m| m.column)
+    };
+    wanted.iter().map_while(|c| Some((column(c)?, c.descending, c.nulls_first))).collect()
+}
+
 /// Whether a condition is an equality of two columns of one class.
 fn is_member(expr: &Expr, classes: &[Vec<sql_ir::Column>]) -> bool {
     let Some((Expr::Column(a), Expr::Column(b), _)) = hashable(expr) else { return false };
@@ -264,7 +278,7 @@ impl Guess for Graph<'_, '_, '_> {
         }
         let (sides, conditions, join) = self.between(own, other);
         let mut keys = merge_join::keys(conditions, sides[0], sides[1]);
-        merge_join::arrange(self.level, &mut keys, sides, self.wanted, join);
+        merge_join::arrange(self.level, &mut keys, sides, self.wanted.order, join);
         let own_conditions = if part.join == JoinType::Inner { self.conjuncts } else { &part.on };
         let cost = match keys.is_empty() {
             true => None,
@@ -277,7 +291,24 @@ impl Guess for Graph<'_, '_, '_> {
     fn serves(&self, left: Set, right: Set) -> bool {
         let (sides, conditions, join) = self.between(left, right);
         let mut keys = merge_join::keys(conditions, sides[0], sides[1]);
-        !keys.is_empty() && merge_join::serve(&mut keys, self.wanted, join)
+        !keys.is_empty() && merge_join::serve(&mut keys, self.wanted.order, join)
+    }
+
+    fn first_in_order(&self, number: usize, limit: Option<f64>) -> Option<(f64, usize)> {
+        let Item::Rel(rel) = self.parts[number].item else { return None };
+        let RelKind::Table(info) = &self.level.rels[rel].kind else { return None };
+        let columns = columns_of(rel, self.wanted.order, self.conjuncts);
+        if columns.is_empty() {
+            return None;
+        }
+        let wanted = Wanted { order: &columns, limit };
+        let path = access::choose(self.level, rel, info, self.conjuncts, 0, Some(wanted));
+        (path.ordered > 0).then_some((path.whole, path.ordered))
+    }
+
+    fn groups(&self, ordered: usize, rows: f64) -> f64 {
+        let columns = self.wanted.order.iter().take(ordered);
+        columns.fold(1.0, |groups, c| groups * selectivity::groups_by_columns(self.level, c.rel, &[(c.column, false, false)], rows)).min(rows)
     }
 
     fn lookup(&self, left: Set, number: usize) -> Option<f64> {

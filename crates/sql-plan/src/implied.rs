@@ -20,7 +20,9 @@ pub(super) fn without_common_alternatives(expr: Expr) -> Expr {
         Expr::And(all) => Expr::And(all.into_iter().map(without_common_alternatives).collect()),
         Expr::Or(any) => {
             let mut alternatives: Vec<Vec<Expr>> = Vec::with_capacity(any.len());
-            for one in any.into_iter().counted(ALTERNATIVE) {
+            let mut flat = Vec::with_capacity(any.len());
+            any.into_iter().for_each(|one| disjuncts(one, &mut flat));
+            for one in flat.into_iter().counted(ALTERNATIVE) {
                 let mut all = Vec::new();
                 walk::conjuncts(one, &mut all);
                 alternatives.push(all);
@@ -45,6 +47,14 @@ pub(super) fn without_common_alternatives(expr: Expr) -> Expr {
             Expr::And(all)
         }
         other => other,
+    }
+}
+
+/// The alternatives of a disjunction, those of alternatives among them.
+fn disjuncts(expr: Expr, out: &mut Vec<Expr>) {
+    match expr {
+        Expr::Or(any) => any.into_iter().for_each(|one| disjuncts(one, out)),
+        one => out.push(one),
     }
 }
 

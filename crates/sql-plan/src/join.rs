@@ -14,17 +14,17 @@ use sql_ir::expr::{Code, How, Slot, comparison_of};
 use sql_ir::{CompareOp, Expr, From, Guard, JoinKind, RelKind};
 use types::{Datum, oid};
 
-use super::access::{self, Conjunct, Mask, WantedOrder};
-use super::graph::Graph;
+use super::access::{self, Conjunct, Mask, Wanted};
+use super::graph::{self, Graph};
 use super::implied;
 use super::level::Level;
-use super::merge_join::{self, WantedColumn};
+use super::merge_join::{self, WantedColumn, WantedRows};
 use super::methods::{PlanMethod, sort_cost};
 use super::node::{
     CteScanNode, DistinctNode, FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node,
     ProjectNode, SubqueryNode, SystemNode, WorkTableNode,
 };
-use super::order::{self, Method, Order};
+use super::order::{self, Goal, Method, Order};
 use super::{explain, leak, selectivity, walk};
 
 /// A joined part of FROM.
@@ -87,7 +87,7 @@ pub(super) fn from_where(
     from: &[From],
     guards: &[Guard],
     filter: Option<&Expr>,
-    wanted: Option<(&[WantedColumn], bool)>,
+    wanted: WantedRows<'_>,
 ) -> Result<Joined> {
     if level.rels.len() > MAX_RELS {
         return Err(Error::unsupported(format!("more than {MAX_RELS} relations in one FROM clause")));
@@ -129,7 +129,7 @@ fn list(
     level: &mut Level<'_>,
     from: &[&From],
     conjuncts: &mut Vec<Conjunct>,
-    wanted: Option<(&[WantedColumn], bool)>,
+    wanted: WantedRows<'_>,
 ) -> Result<Joined> {
     let mut parts = Vec::new();
     // As in PostgreSQL, what is said of a join is tested before what is said of its result: it may spare that from errors.
@@ -161,26 +161,27 @@ fn list(
     }
     leak::hold_back(conjuncts);
     if let [Part { join: JoinType::Inner, .. }] = &parts[..] {
-        let order = wanted.and_then(|(wanted, limited)| Some((order_of_one(&parts[0], wanted)?, limited)));
-        let order = order.as_ref().map(|(order, limited)| (order.as_slice(), *limited));
+        let order = order_of_one(&parts[0], wanted.order);
+        let order = order.as_ref().map(|order| Wanted { order, limit: wanted.limit });
         let mut joined = start(level, &mut parts[0], conjuncts, order)?;
         add_filter(level, &mut joined, conjuncts)?;
         return Ok(joined);
     }
-    let columns = wanted.map_or(&[][..], |(wanted, _)| wanted);
     let order = {
-        let graph = Graph::new(level, &parts, conjuncts, columns);
-        order::choose(&graph.places(), &graph, wanted.map(|(_, limited)| limited))
+        let graph = Graph::new(level, &parts, conjuncts, wanted);
+        let goal = Goal { is_ordered: !wanted.order.is_empty(), keys: wanted.order.len(), limit: wanted.limit };
+        order::choose(&graph.places(), &graph, goal)
     };
-    let (order, served) = order.ok_or_else(|| Error::internal("no order of joins"))?;
-    Builder { parts: &mut parts, conjuncts, wanted: if served { columns } else { &[] } }.build(level, &order)
+    let order = order.ok_or_else(|| Error::internal("no order of joins"))?;
+    let wanted = if order.is_served { wanted } else { WantedRows::default() };
+    Builder { parts: &mut parts, conjuncts, wanted, share: order.share }.build(level, &order.joins)
 }
 
 /// A wanted order as one of the columns of the only part.
 fn order_of_one(part: &Part<'_>, wanted: &[WantedColumn]) -> Option<Vec<(usize, bool, bool)>> {
     let Item::Rel(rel) = part.item else { return None };
     let column = |c: &WantedColumn| (c.rel == rel).then_some((c.column, c.descending, c.nulls_first));
-    wanted.iter().map(column).collect()
+    if wanted.is_empty() { None } else { wanted.iter().map(column).collect() }
 }
 
 fn flatten<'q>(from: &'q From, parts: &mut Vec<Part<'q>>, conjuncts: &mut Vec<Conjunct>) {
@@ -294,7 +295,7 @@ fn prepare(level: &mut Level<'_>, part: &mut Part<'_>, all: Mask) -> Result<()> 
                 conjunct.used = true;
                 own.push(Conjunct { used: false, ..conjunct.clone() });
             }
-            part.built = Some(list(level, &[from], &mut own, None)?);
+            part.built = Some(list(level, &[from], &mut own, WantedRows::default())?);
         }
     }
     Ok(())
@@ -331,7 +332,7 @@ fn start(
     level: &mut Level<'_>,
     part: &mut Part<'_>,
     conjuncts: &mut [Conjunct],
-    wanted: Option<(&WantedOrder, bool)>,
+    wanted: Option<Wanted<'_>>,
 ) -> Result<Joined> {
     match part.item {
         Item::Rel(rel) => read(level, rel, conjuncts, 0, wanted),
@@ -345,7 +346,7 @@ fn read(
     rel: usize,
     conjuncts: &mut [Conjunct],
     available: Mask,
-    wanted: Option<(&WantedOrder, bool)>,
+    wanted: Option<Wanted<'_>>,
 ) -> Result<Joined> {
     let mask = 1 << rel;
     let estimated = match &level.rels[rel].kind {
@@ -469,14 +470,17 @@ pub(super) fn key_of(expr: &Expr, ty: Oid) -> Expr {
 struct Builder<'b, 'q> {
     parts: &'b mut [Part<'q>],
     conjuncts: &'b mut Vec<Conjunct>,
-    /// The order that the last merge is to give.
-    wanted: &'b [WantedColumn],
+    /// What the rows of all joins are to give.
+    wanted: WantedRows<'b>,
+    /// The share of them that is read, expected.
+    share: f64,
 }
 
 impl Builder<'_, '_> {
     fn build(&mut self, level: &mut Level<'_>, order: &Order) -> Result<Joined> {
         let mut joined = match order {
             Order::Part(part) => start(level, &mut self.parts[*part], self.conjuncts, None)?,
+            Order::Ordered(part) => self.first_in_order(level, *part)?,
             Order::Distinct(part) => self.distinct(level, *part)?,
             Order::Join { left, right, method: Method::Merge, rows } => self.merge(level, left, right, *rows)?,
             Order::Join { left, right, method, rows } => {
@@ -495,6 +499,16 @@ impl Builder<'_, '_> {
         };
         add_filter(level, &mut joined, self.conjuncts)?;
         Ok(joined)
+    }
+
+    /// The part whose order the rows of all joins have.
+    fn first_in_order(&mut self, level: &mut Level<'_>, part: usize) -> Result<Joined> {
+        let part = &mut self.parts[part];
+        let Item::Rel(rel) = part.item else { return Err(Error::internal("an order of what is no table")) };
+        let order = graph::columns_of(rel, self.wanted.order, self.conjuncts);
+        let rows = estimate(level, rel, self.conjuncts, 0).0;
+        let limit = self.wanted.limit.map(|_| rows * self.share);
+        start(level, part, self.conjuncts, Some(Wanted { order: &order, limit }))
     }
 
     /// The right side of a semi-join with its keys made distinct: from then on it is joined as any other.
@@ -523,7 +537,7 @@ impl Builder<'_, '_> {
 
     fn mask(&self, order: &Order) -> Mask {
         match order {
-            Order::Part(part) | Order::Distinct(part) => self.parts[*part].mask,
+            Order::Part(part) | Order::Distinct(part) | Order::Ordered(part) => self.parts[*part].mask,
             Order::Join { left, right, .. } => self.mask(left) | self.mask(right),
         }
     }
@@ -540,13 +554,13 @@ impl Builder<'_, '_> {
         let mut keys = merge_join::keys(if attached.is_some() { &on } else { self.conjuncts }, sides[0], sides[1]);
         // Only the last merge gives the order of the whole.
         let last = sides[0] | sides[1] == self.parts.iter().fold(0, |mask, part| mask | part.mask);
-        let wanted = if last { self.wanted } else { &[] };
+        let wanted = if last { self.wanted.order } else { &[] };
         let served = merge_join::arrange(level, &mut keys, sides, wanted, join);
         let left = self.in_order(level, left, &keys, true)?;
         let right = match attached {
             Some(part) => {
                 let order = merge_join::columns(&keys, sides[1].trailing_zeros() as usize, false);
-                let order = order.as_ref().map(|order| (order.as_slice(), false));
+                let order = order.as_ref().map(|order| Wanted { order, limit: None });
                 let right = start(level, &mut self.parts[part], &mut on, order)?;
                 merge_join::sorted(level, right, &keys, false)?
             }
@@ -575,7 +589,7 @@ impl Builder<'_, '_> {
                     Item::Rel(rel) => merge_join::columns(keys, rel, is_left),
                     Item::Group(_) => None,
                 };
-                let wanted = wanted.as_ref().map(|wanted| (wanted.as_slice(), false));
+                let wanted = wanted.as_ref().map(|order| Wanted { order, limit: None });
                 let mut side = start(level, part, self.conjuncts, wanted)?;
                 add_filter(level, &mut side, self.conjuncts)?;
                 side
@@ -594,6 +608,7 @@ impl Builder<'_, '_> {
             Item::Group(_) => (start(level, part, self.conjuncts, None)?, true),
         };
         let cost = left.cost + left.rows * (inner.cost + 1.0);
+        let ordered = left.ordered;
         let node = NestedLoopNode {
             outer: left.node,
             inner: inner.node,
@@ -603,7 +618,7 @@ impl Builder<'_, '_> {
             anew,
         };
         let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
-        Ok(Joined { node, mask, rows, cost, ordered: 0 })
+        Ok(Joined { node, mask, rows, cost, ordered })
     }
 
     /// Joins two sides.
@@ -620,6 +635,9 @@ impl Builder<'_, '_> {
             Method::Loop => Vec::new(),
             _ => hash_keys(self.conjuncts, left.mask, right.mask),
         };
+        // The side that is gone through gives its order.
+        let swapped = method == Method::HashLeft && !keys.is_empty();
+        let ordered = if swapped { right.ordered } else { left.ordered };
         let both = left.cost + right.cost;
         if keys.is_empty() {
             let cost = both + left.rows * right.rows * 0.5;
@@ -634,7 +652,7 @@ impl Builder<'_, '_> {
                 anew: false,
             };
             let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
-            return Ok(Joined { node, mask, rows, cost, ordered: 0 });
+            return Ok(Joined { node, mask, rows, cost, ordered });
         }
         for (i, ..) in &keys {
             self.conjuncts[*i].used = true;
@@ -644,7 +662,7 @@ impl Builder<'_, '_> {
         tell_keys(level, &keys, self.conjuncts);
         let node = hash_join(level, left, right, &keys, JoinType::Inner, Vec::new(), keep_right)?;
         let node = level.note(node, mask, rows, cost);
-        Ok(Joined { node, mask, rows, cost, ordered: 0 })
+        Ok(Joined { node, mask, rows, cost, ordered })
     }
 
     /// Joins the right side of a left, semi- or anti-join.
@@ -659,6 +677,7 @@ impl Builder<'_, '_> {
         let part = &mut self.parts[part];
         let (join, right_mask) = (part.join, part.mask);
         let mask = if join == JoinType::Left { left.mask | right_mask } else { left.mask };
+        let ordered = left.ordered;
         let mut on = std::mem::take(&mut part.on);
         if let (Item::Rel(rel), Method::Lookup) = (part.item, method) {
             let inner = read(level, rel, &mut on, left.mask, None)?;
@@ -676,7 +695,7 @@ impl Builder<'_, '_> {
                 anew: false,
             };
             let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
-            return Ok(Joined { node, mask, rows, cost, ordered: 0 });
+            return Ok(Joined { node, mask, rows, cost, ordered });
         }
         let (lateral, right) = (part.lateral, start(level, part, &mut on, None)?);
         let keys = match lateral || method == Method::Loop {
@@ -705,7 +724,7 @@ impl Builder<'_, '_> {
             }
             let node = NestedLoopNode { outer: left.node, inner, join, conditions, inner_slots: slots, anew: lateral };
             let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
-            return Ok(Joined { node, mask, rows, cost, ordered: 0 });
+            return Ok(Joined { node, mask, rows, cost, ordered });
         }
         let swapped = join == JoinType::Left && method == Method::HashLeft;
         let build = if swapped { left.rows } else { right.rows };
@@ -717,7 +736,7 @@ impl Builder<'_, '_> {
         let join = if swapped { JoinType::Right } else { join };
         let node = hash_join(level, left, right, &keys, join, conditions, !swapped)?;
         let node = level.note(node, mask, rows, cost);
-        Ok(Joined { node, mask, rows, cost, ordered: 0 })
+        Ok(Joined { node, mask, rows, cost, ordered: if swapped { 0 } else { ordered } })
     }
 }
 
@@ -771,8 +790,8 @@ fn full(level: &mut Level<'_>, from: &From) -> Result<Joined> {
             return full_merge(level, [left, right], &keys, &on);
         }
     }
-    let left = list(level, &[&**left], &mut Vec::new(), None)?;
-    let right = list(level, &[&**right], &mut Vec::new(), None)?;
+    let left = list(level, &[&**left], &mut Vec::new(), WantedRows::default())?;
+    let right = list(level, &[&**right], &mut Vec::new(), WantedRows::default())?;
     let keys = hash_keys(&on, left.mask, right.mask);
     for (i, ..) in &keys {
         on[*i].used = true;
@@ -842,7 +861,7 @@ fn full_merge(level: &mut Level<'_>, sides: [&From; 2], keys: &[merge_join::Key]
             let column = |&(column, descending, nulls_first)| WantedColumn { rel, column, descending, nulls_first };
             columns.iter().map(column).collect()
         });
-        let wanted = wanted.as_ref().map(|wanted| (wanted.as_slice(), false));
+        let wanted = WantedRows { order: wanted.as_deref().unwrap_or_default(), limit: None };
         let joined = list(level, &[side], &mut Vec::new(), wanted)?;
         built.push(merge_join::sorted(level, joined, keys, is_left)?);
     }

@@ -31,6 +31,7 @@ mod order;
 mod places;
 mod query;
 mod rewrite;
+mod sarg;
 mod selectivity;
 mod walk;
 mod window;
@@ -50,10 +51,10 @@ pub use methods::{PlanMethod, PlanMethods};
 pub use node::{
     Access, AggregateCall, AggregateNode, AggregateResult, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode,
     DistinctNode, FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, IncrementalSortNode, InsertNode,
-    InsertRows, JoinType, KeyColumn, KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode,
+    InsertRows, JoinType, KeyColumn, KeyPart, KeySpan, KeyValue, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode,
     MergeJoinNode, MergeKey, MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable,
     ProjectNode, QueryPlan, RecursionNode, RowChoice, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage,
-    StoredColumns, Subplan, SubqueryNode, SystemNode, Target, UnionNode, UpdateNode, UpdateSet, ValuesNode,
+    StoredColumns, Subplan, SubqueryNode, SystemNode, Target, UnionNode, UnionPart, UpdateNode, UpdateSet, ValuesNode,
     WindowFrameNode, WindowNode, WorkTableNode,
 };
 

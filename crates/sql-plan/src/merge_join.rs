@@ -10,17 +10,28 @@ use sql_ir::expr::{Code, Slot};
 use sql_ir::{Expr, RelKind, TableInfo};
 use types::oid;
 
-use super::access::{Conjunct, Mask};
+use super::access::{Conjunct, Mask, Wanted};
 use super::join::{Joined, hash_keys, key_of, slots_of};
 use super::level::Level;
 use super::methods::{PlanMethod, sort_cost};
 use super::node::{JoinType, MergeJoinNode, MergeKey, Node, ProjectNode, SortNode, SortSlot};
+use super::sarg::key_number;
 use super::{access, explain};
+
+/// What is wanted of the rows of a FROM.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WantedRows<'w> {
+    /// The order that they should have.
+    pub order: &'w [WantedColumn],
+    /// So many of them are read, expected, if they come in this order; `None` is all.
+    pub limit: Option<f64>,
+}
 
 /// A column by which the rows of a FROM are wanted in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WantedColumn {
     pub rel: usize,
+    /// The column, or the number of an index's expression.
     pub column: usize,
     pub descending: bool,
     pub nulls_first: bool,
@@ -109,7 +120,7 @@ fn follow_index(keys: &mut [Key], rel: usize, info: &TableInfo, is_left: bool) -
             continue;
         }
         let place = |at: usize| {
-            keys.iter().position(|key| is_column(key.of(is_left), rel, access::key_number(number, index, at)))
+            keys.iter().position(|key| is_column(key.of(is_left), rel, key_number(number, index, at)))
         };
         let places: Vec<usize> = (0..keys.len()).map_while(place).collect();
         let mut each = places.clone();
@@ -119,7 +130,7 @@ fn follow_index(keys: &mut [Key], rel: usize, info: &TableInfo, is_left: bool) -
             continue;
         }
         for at in 0..keys.len() {
-            let column = access::key_number(number, index, at);
+            let column = key_number(number, index, at);
             if let Some(found) = keys[at..].iter().position(|key| is_column(key.of(is_left), rel, column)) {
                 keys.swap(at, at + found);
             }
@@ -178,7 +189,7 @@ pub(super) fn cost_in_order(
 ) -> Option<f64> {
     let RelKind::Table(info) = &level.rels[rel].kind else { return None };
     let wanted = columns(keys, rel, is_left)?;
-    let path = access::choose(level, rel, info, conditions, 0, Some((&wanted, false)));
+    let path = access::choose(level, rel, info, conditions, 0, Some(Wanted { order: &wanted, limit: None }));
     (path.ordered == wanted.len()).then_some(path.cost)
 }
 

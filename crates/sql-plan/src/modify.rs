@@ -12,6 +12,7 @@ use sql_ir::{
 };
 
 use super::level::{Level, Outer};
+use super::merge_join::WantedRows;
 use super::node::{
     ArbiterByValues, ConflictAction, CurrentNode, DeleteNode, InsertNode, InsertRows, MergeNode, MergeStep, MergeWork,
     Node, PlannedTable, QueryPlan, RowChoice, SubqueryNode, Target, UpdateNode, UpdateSet,
@@ -276,7 +277,7 @@ fn choice(level: &mut Level<'_>, query: &Query) -> Result<RowChoice> {
 /// The rows to change: those of FROM and WHERE, or the one that a cursor is on.
 fn rows(level: &mut Level<'_>, query: &Query, table: &Arc<TableInfo>) -> Result<Node> {
     let Some(cursor) = &query.current_of else {
-        return Ok(join::from_where(level, &query.from, &query.guards, query.filter.as_ref(), None)?.node);
+        return Ok(join::from_where(level, &query.from, &query.guards, query.filter.as_ref(), WantedRows::default())?.node);
     };
     if !matches!(query.from[..], [From::Rel(0)]) {
         return Err(Error::unsupported("WHERE CURRENT OF with other tables is not supported"));
@@ -352,7 +353,7 @@ fn merge(merge: &Merge, statement: &Statement, cx: &PlanContext<'_>) -> Result<P
         given: &given,
     };
     let (target, output) = target(&mut level, 0, &merge.table, (&merge.checks, &[]), &merge.generated, &[], kinds)?;
-    let input = join::from_where(&mut level, &query.from, &[], None, None)?.node;
+    let input = join::from_where(&mut level, &query.from, &[], None, WantedRows::default())?.node;
     let mut conditions = Vec::new();
     walk::conjuncts(merge.on.clone(), &mut conditions);
     let recheck = level.compile_all(&conditions)?;

@@ -362,43 +362,46 @@ pub enum Access {
         /// The values of its columns.
         key: Vec<KeyPart>,
     },
-    /// Those with one of several whole keys, in the order of the index: `list` is the position of the part that has several values.
+    /// Those with one of several whole keys, in the order of the index: some parts of the key have several values.
     Multi {
         /// The index.
         index: Oid,
         /// The values of its columns.
         key: Vec<KeyPart>,
-        /// The position of the part with several values.
-        list: usize,
-        /// The values of that part.
-        values: ListSource,
     },
-    /// Those of a range: equal in a prefix, bounded in the next column.
+    /// Those of a span without lists.
     Range {
         /// The index.
         index: Oid,
-        /// The columns that are equal to a value.
-        prefix: Vec<KeyPart>,
-        /// The position of a part of the prefix that has several values, and these: a range for each, in the order of the index.
-        list: Option<(usize, ListSource)>,
-        /// The column behind them.
-        next: Option<KeyColumn>,
-        /// The lower end in that column.
-        lower: Option<Bound>,
-        /// The upper end in that column.
-        upper: Option<Bound>,
-        /// The range is read from its end.
+        /// Where in the index.
+        span: KeySpan,
+        /// The span is read from its end.
         reverse: bool,
     },
-    /// Those of any of several ranges of the first column; rows of none of them may be among them.
+    /// Those of any of several ranges of one index, each once.
     Ranges {
         /// The index.
         index: Oid,
-        /// The first column of the index.
-        column: KeyColumn,
-        /// Lower and upper ends.
-        ranges: Vec<[Option<Bound>; 2]>,
+        /// Where in the index: a range for each combination of the values in a span's lists.
+        spans: Vec<KeySpan>,
+        /// They are read from their end.
+        reverse: bool,
+        /// The rows come in the order of what is behind the prefix of each range, otherwise in that of the index.
+        merges: bool,
     },
+    /// Those of any of several spans of several indexes, each once, in the order of their identities.
+    Union(Vec<UnionPart>),
+}
+
+/// One of the spans of a union.
+#[derive(Debug)]
+pub struct UnionPart {
+    /// The index.
+    pub index: Oid,
+    /// Where in the index.
+    pub span: KeySpan,
+    /// The conditions as EXPLAIN shows them.
+    pub shown: String,
 }
 
 /// Where the values of an IN list come from.
@@ -432,20 +435,50 @@ pub struct KeyColumn {
 }
 
 /// A column of a key with its value.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct KeyPart {
     /// The column.
     pub column: KeyColumn,
     /// What it equals.
-    pub value: Code,
+    pub value: KeyValue,
+}
+
+/// What a column of a key equals.
+#[derive(Debug)]
+pub enum KeyValue {
+    /// A value. Nothing equals NULL.
+    Value(Code),
+    /// NULL.
+    Null,
+    /// Any of several values.
+    List(ListSource),
+}
+
+/// A part of an index.
+#[derive(Debug)]
+pub struct KeySpan {
+    /// The first columns with their values. If it has two lists or more and the values of one come from an array, only lists up to some
+    /// length need be put together: the rows behind the first one may have any values then.
+    pub prefix: Vec<KeyPart>,
+    /// The column behind them.
+    pub next: Option<KeyColumn>,
+    /// The lower end in that column.
+    pub lower: Option<Bound>,
+    /// The upper end in that column.
+    pub upper: Option<Bound>,
+    /// Without keys that are NULL in that column.
+    pub not_null: bool,
 }
 
 /// One end of a range.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Bound {
     /// The value at the end.
     pub value: Code,
-    /// The value itself is in the range.
+    /// Values of the columns behind, where the end is one of several columns, which are all in one direction. A NULL among them cuts the
+    /// end off before it.
+    pub more: Vec<(KeyColumn, Code)>,
+    /// The values themselves are in the range.
     pub inclusive: bool,
 }
 

@@ -1,7 +1,8 @@
 //! The order of joins: which parts of a FROM list are joined with which, and how.
 //!
 //! All orders of up to [`EXHAUSTIVE_MAX`] parts are compared by dynamic programming over sets of parts; with more parts,
-//! always what is cheapest next. Costs are in rows of a full scan.
+//! always what is cheapest next. Costs are in rows of a full scan. Of each set two ways are kept: the one that costs least, and, if an
+//! order is wanted or not all rows are, the one among those that have the order whose first rows cost least.
 //! Invariant: what a part needs is there before it: the rels that its ON or its LATERAL names.
 
 use rustc_hash::FxHashMap;
@@ -12,6 +13,11 @@ use super::methods::{PlanMethod, PlanMethods, sort_cost};
 const EXHAUSTIVE_MAX: usize = 10;
 /// Parts of which also those orders are looked at that join two joins.
 const BUSHY_MAX: usize = 8;
+
+/// What is read at least of what ends early.
+const EARLY: f64 = 20.0;
+/// Expected groups from which on rows are sorted group by group.
+const GROUPS_MIN: f64 = 8.0;
 
 /// A set of parts.
 pub(super) type Set = u128;
@@ -58,6 +64,15 @@ pub(super) trait Guess {
     fn in_order(&self, _part: usize, _other: Set) -> Option<f64> {
         None
     }
+    /// What reading a part in the order that is wanted of the whole costs, as far as the part has it, and how many of the keys, the first
+    /// ones, that is; `None` if no index has it. `limit`: so many rows are read, expected.
+    fn first_in_order(&self, _part: usize, _limit: Option<f64>) -> Option<(f64, usize)> {
+        None
+    }
+    /// How many groups of rows are equal in the first keys of the wanted order.
+    fn groups(&self, _ordered: usize, rows: f64) -> f64 {
+        rows
+    }
     /// Whether merging these two gives the order that is wanted of the whole.
     fn serves(&self, _left: Set, _right: Set) -> bool {
         false
@@ -87,6 +102,8 @@ pub(super) enum Method {
 #[derive(Clone, Debug)]
 pub(super) enum Order {
     Part(usize),
+    /// A part that is read in the order that is wanted of the whole.
+    Ordered(usize),
     /// A part that comes first with its keys made distinct.
     Distinct(usize),
     Join {
@@ -97,34 +114,75 @@ pub(super) enum Order {
     },
 }
 
+/// What is wanted of the whole.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Goal {
+    /// An order is wanted.
+    pub is_ordered: bool,
+    /// Of so many keys.
+    pub keys: usize,
+    /// So many rows are read, expected, if they come in the order; `None` is all.
+    pub limit: Option<f64>,
+}
+
+/// The order that was chosen.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    pub joins: Order,
+    /// The rows come in the order that is wanted, or in that of its first keys.
+    pub is_served: bool,
+    /// The share of the rows that is read, expected.
+    pub share: f64,
+}
+
 #[derive(Clone, Copy)]
 struct Best {
+    /// To all rows, and to the first one.
     cost: f64,
+    start: f64,
     rows: f64,
     how: How,
+}
+
+impl Best {
+    /// What a share of the rows costs.
+    fn part(&self, share: f64) -> f64 {
+        self.start + (self.cost - self.start).max(0.0) * share
+    }
 }
 
 #[derive(Clone, Copy)]
 enum How {
     Part(usize),
-    Join(Set, Set, Method),
+    Ordered(usize),
+    /// Left, right, method, and which side's rows are those of [`Search::first`].
+    Join(Set, Set, Method, Side),
 }
 
-/// The cheapest order found, and whether its rows come in the order that is `wanted`: then only the first of them may be
-/// (`limited`).
-pub(super) fn choose(places: &[JoinPart], guess: &dyn Guess, wanted: Option<bool>) -> Option<(Order, bool)> {
-    let mut search = Search { places, guess, methods: guess.methods(), best: FxHashMap::default() };
+/// The side of a join that gives the order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Neither,
+    Left,
+    Right,
+}
+
+/// The cheapest order found.
+pub(super) fn choose(places: &[JoinPart], guess: &dyn Guess, goal: Goal) -> Option<Chosen> {
     let all: Set = (0..places.len()).fold(0, |set, part| set | 1 << part);
-    for (part, place) in places.iter().enumerate() {
-        let first = match place.role {
-            Role::Inner if place.needs == 0 => Some((place.rows, place.cost)),
-            Role::RightOrFirst => Some((place.distinct, place.cost + place.rows * 1.5)),
-            _ => None,
-        };
-        if let Some((rows, cost)) = first {
-            search.best.insert(1 << part, Best { cost, rows, how: How::Part(part) });
-        }
-    }
+    let rows = guess.rows(all);
+    let share = goal.limit.map_or(1.0, |limit| (limit / rows.max(1.0)).min(1.0));
+    let mut search = Search {
+        places,
+        guess,
+        goal,
+        share,
+        methods: guess.methods(),
+        best: FxHashMap::default(),
+        first: FxHashMap::default(),
+        presorted: 0,
+    };
+    search.begin();
     if places.len() > 1 {
         let few = places.len() <= EXHAUSTIVE_MAX;
         let found = few && (search.exhaustive(all, true) || search.exhaustive(all, false));
@@ -132,18 +190,22 @@ pub(super) fn choose(places: &[JoinPart], guess: &dyn Guess, wanted: Option<bool
             search.greedy(all);
         }
     }
-    let served = wanted.and_then(|limited| search.served(all, limited));
-    if let Some(best) = served {
-        search.best.insert(all, best);
-    }
-    search.order(all).map(|order| (order, served.is_some()))
+    search.chosen(all)
 }
 
 struct Search<'a> {
     places: &'a [JoinPart],
     guess: &'a dyn Guess,
+    goal: Goal,
+    /// The share of the rows of the whole that is read, and so of those of each set.
+    share: f64,
     methods: PlanMethods,
+    /// What costs least.
     best: FxHashMap<Set, Best>,
+    /// What has the wanted order, or the first keys of it, and costs least up to the share. Without a wanted order, any.
+    first: FxHashMap<Set, Best>,
+    /// Keys of the order that parts which come first have.
+    presorted: usize,
 }
 
 fn members(set: Set) -> impl Iterator<Item = usize> {
@@ -151,6 +213,80 @@ fn members(set: Set) -> impl Iterator<Item = usize> {
 }
 
 impl Search<'_> {
+    /// The parts that may come first.
+    fn begin(&mut self) {
+        for (part, place) in self.places.iter().enumerate() {
+            let first = match place.role {
+                Role::Inner if place.needs == 0 => Some((place.rows, place.cost)),
+                Role::RightOrFirst => Some((place.distinct, place.cost + place.rows * 1.5)),
+                _ => None,
+            };
+            if let Some((rows, cost)) = first {
+                let best = Best { cost, start: 0.0, rows, how: How::Part(part) };
+                self.best.insert(1 << part, best);
+                if !self.goal.is_ordered && self.goal.limit.is_some() && place.role == Role::Inner {
+                    self.first.insert(1 << part, best);
+                }
+            }
+        }
+        if !self.goal.is_ordered {
+            return;
+        }
+        let mut found = Vec::new();
+        for (part, place) in self.places.iter().enumerate().filter(|(_, p)| p.role == Role::Inner && p.needs == 0) {
+            let limit = self.goal.limit.map(|_| place.rows * self.share);
+            if let Some((cost, ordered)) = self.guess.first_in_order(part, limit) {
+                found.push((ordered, Best { cost, start: 0.0, rows: place.rows, how: How::Ordered(part) }));
+            }
+        }
+        // Where some have the whole order those with the first keys of it alone are not looked at.
+        self.presorted = found.iter().map(|(ordered, _)| *ordered).max().unwrap_or_default();
+        for (_, best) in found.into_iter().filter(|(ordered, _)| *ordered == self.presorted) {
+            if let How::Ordered(part) = best.how {
+                self.first.insert(1 << part, best);
+            }
+        }
+    }
+
+    /// What is cheapest in the end.
+    fn chosen(&self, all: Set) -> Option<Chosen> {
+        let plain = self.best.get(&all).copied();
+        let cost_of_plain = plain.map_or(f64::INFINITY, |best| match self.goal.is_ordered {
+            true => best.cost + sort_cost(best.rows, self.methods),
+            false => best.cost,
+        });
+        let mut candidates: Vec<(f64, Best)> = Vec::new();
+        if let Some(best) = self.goal.is_ordered.then(|| self.served(all)).flatten() {
+            candidates.push((best.cost, best));
+        }
+        if let Some(best) = self.first.get(&all) {
+            let cost = match (self.goal.is_ordered, self.presorted == self.goal.keys) {
+                (true, false) => {
+                    let groups = self.guess.groups(self.presorted, best.rows);
+                    let group = best.rows / groups.max(1.0);
+                    let cost = best.part((self.share + 1.0 / groups.max(1.0)).min(1.0));
+                    let read = (best.rows * self.share + group).min(best.rows);
+                    let off = self.methods.cost(PlanMethod::IncrementalSort);
+                    // Without LIMIT sorting all at once is no more work.
+                    let few = if self.goal.limit.is_none() || groups < GROUPS_MIN { f64::INFINITY } else { 0.0 };
+                    cost + sort_cost(group, PlanMethods::default()) * (read / group.max(1.0)) + off + few
+                }
+                _ => best.part(self.share),
+            };
+            candidates.push((cost + EARLY, *best));
+        }
+        let early = candidates.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(cost, _)| *cost < cost_of_plain);
+        let (best, is_served) = match early {
+            Some((_, best)) => (Some(best), self.goal.is_ordered),
+            None => (plain, false),
+        };
+        let joins = match best {
+            Some(best) => self.order_by(&best)?,
+            None => self.order(all)?,
+        };
+        Some(Chosen { joins, is_served, share: self.share })
+    }
+
     /// Looks at all orders; with `tied` only those that never join what no condition ties together.
     fn exhaustive(&mut self, all: Set, tied: bool) -> bool {
         let bushy = self.places.len() <= BUSHY_MAX;
@@ -172,8 +308,8 @@ impl Search<'_> {
         self.best.contains_key(&all)
     }
 
-    /// The cheapest merge at the top that gives the wanted order, if it costs less than sorting what the cheapest order gives.
-    fn served(&self, all: Set, limited: bool) -> Option<Best> {
+    /// The cheapest merge at the top that gives the wanted order.
+    fn served(&self, all: Set) -> Option<Best> {
         let mut best: Option<Best> = None;
         let mut right = (all - 1) & all;
         while right != 0 {
@@ -184,15 +320,15 @@ impl Search<'_> {
                 && let Some(cost) = self.merge_cost(left, right, rows)
             {
                 // The first rows come before the others are read.
-                let cost = if limited { 20.0 + cost * 0.2 } else { cost };
+                let cost = if self.goal.limit.is_some() { EARLY + cost * 0.2 } else { cost };
                 if best.is_none_or(|best| cost < best.cost) {
-                    best = Some(Best { cost, rows, how: How::Join(left, right, Method::Merge) });
+                    let how = How::Join(left, right, Method::Merge, Side::Neither);
+                    best = Some(Best { cost, start: 0.0, rows, how });
                 }
             }
             right = (right - 1) & all;
         }
-        let other = self.best.get(&all)?;
-        best.filter(|best| best.cost < other.cost + sort_cost(other.rows, self.methods))
+        best
     }
 
     /// Adds one part after the other, always the one that costs least.
@@ -228,6 +364,61 @@ impl Search<'_> {
         if self.best.get(&set).is_none_or(|best| found.cost < best.cost) {
             self.best.insert(set, found);
         }
+        if !self.first.is_empty()
+            && let Some(found) = self.first_join(left, right, found.rows)
+            && self.first.get(&set).is_none_or(|best| found.part(self.share) < best.part(self.share))
+        {
+            self.first.insert(set, found);
+        }
+    }
+
+    /// The cheapest way to the first rows of the join of two sets, in the order of one side of it.
+    fn first_join(&self, left: Set, right: Set, rows: f64) -> Option<Best> {
+        let single = (right.count_ones() == 1).then(|| right.trailing_zeros() as usize);
+        let place = single.map(|part| &self.places[part]);
+        let mut best: Option<Best> = None;
+        let mut offer = |start: f64, cost: f64, method: Method, side: Side| {
+            let found = Best { cost: cost + rows * 0.2, start, rows, how: How::Join(left, right, method, side) };
+            if best.is_none_or(|best| found.part(self.share) < best.part(self.share)) {
+                best = Some(found);
+            }
+        };
+        let looping = self.methods.cost(PlanMethod::NestedLoop);
+        let hashing = self.methods.cost(PlanMethod::HashJoin);
+        let has_keys = self.guess.has_keys(left, right);
+        if let Some(before) = self.first.get(&left) {
+            if let (Some(part), Some(place)) = (single, place) {
+                let each = if place.lateral { Some(place.cost) } else { self.guess.lookup(left, part) };
+                if let Some(each) = each {
+                    let cost = before.cost + before.rows * (each + 1.0) + looping;
+                    offer(before.start + looping, cost, Method::Lookup, Side::Left);
+                }
+            }
+            let alone = self.alone(left, right).filter(|_| !place.is_some_and(|place| place.lateral));
+            if let Some((right_rows, right_cost)) = alone {
+                if has_keys {
+                    let start = before.start + right_cost + right_rows * 1.5 + hashing;
+                    offer(start, start + before.cost - before.start + before.rows + rows * 0.3, Method::Hash, Side::Left);
+                } else {
+                    let start = before.start + right_cost + right_rows + looping;
+                    let cost = start + before.cost - before.start + before.rows * right_rows * 0.5 + rows * 0.3;
+                    offer(start, cost, Method::Loop, Side::Left);
+                }
+            }
+        }
+        // The left side is kept, and the right one gone through.
+        let is_inner = place.is_none_or(|place| place.role == Role::Inner && !place.lateral);
+        if has_keys
+            && is_inner
+            && let Some(after) = self.first.get(&right)
+            && let Some(before) = self.best.get(&left)
+            && self.starting(left).is_none()
+        {
+            let start = after.start + before.cost + before.rows * 1.5 + hashing;
+            let cost = start + after.cost - after.start + after.rows + rows * 0.3;
+            offer(start, cost, Method::HashLeft, Side::Right);
+        }
+        best
     }
 
     /// A part that comes first with its keys made distinct, if the set is one.
@@ -325,21 +516,31 @@ impl Search<'_> {
             }
         }
         let (cost, method) = best?;
-        Some(Best { cost: cost + rows * 0.2, rows, how: How::Join(left, right, method) })
+        let how = How::Join(left, right, method, Side::Neither);
+        Some(Best { cost: cost + rows * 0.2, start: cost, rows, how })
     }
 
     fn order(&self, set: Set) -> Option<Order> {
-        let single = (set.count_ones() == 1).then(|| set.trailing_zeros() as usize);
-        let Some(best) = self.best.get(&set) else { return single.map(Order::Part) };
+        match self.best.get(&set) {
+            Some(best) => self.order_by(best),
+            None => (set.count_ones() == 1).then(|| Order::Part(set.trailing_zeros() as usize)),
+        }
+    }
+
+    fn order_by(&self, best: &Best) -> Option<Order> {
         Some(match best.how {
             How::Part(part) if self.places[part].role == Role::RightOrFirst => Order::Distinct(part),
             How::Part(part) => Order::Part(part),
-            How::Join(left, right, method) => {
+            How::Ordered(part) => Order::Ordered(part),
+            How::Join(left, right, method, side) => {
+                let ordered = |set: Set| self.first.get(&set).and_then(|best| self.order_by(best));
                 let right = match right.count_ones() {
+                    _ if side == Side::Right => ordered(right)?,
                     1 => Order::Part(right.trailing_zeros() as usize),
                     _ => self.order(right)?,
                 };
-                Order::Join { left: Box::new(self.order(left)?), right: Box::new(right), method, rows: best.rows }
+                let left = if side == Side::Left { ordered(left)? } else { self.order(left)? };
+                Order::Join { left: Box::new(left), right: Box::new(right), method, rows: best.rows }
             }
         })
     }
@@ -374,6 +575,7 @@ mod tests {
     fn show(order: &Order) -> String {
         match order {
             Order::Part(part) => part.to_string(),
+            Order::Ordered(part) => format!("ordered {part}"),
             Order::Distinct(part) => format!("distinct {part}"),
             Order::Join { left, right, method, .. } => format!("({} {method:?} {})", show(left), show(right)),
         }
@@ -382,7 +584,7 @@ mod tests {
     #[test]
     fn the_small_side_is_kept() {
         let guess = Chain(vec![1000.0, 10.0]);
-        let (order, _) = choose(&[place(1000.0), place(10.0)], &guess, None).unwrap();
+        let order = choose(&[place(1000.0), place(10.0)], &guess, Goal::default()).unwrap().joins;
         assert!(["(0 Hash 1)", "(1 HashLeft 0)"].contains(&show(&order).as_str()), "{}", show(&order));
     }
 
@@ -392,7 +594,7 @@ mod tests {
         let mut places = [place(10.0), place(10.0), place(10.0)];
         places[0] = JoinPart { role: Role::Right, needs: 0b10, ..places[0] };
         places[2] = JoinPart { role: Role::Right, needs: 0b10, ..places[2] };
-        let shown = show(&choose(&places, &guess, None).unwrap().0);
+        let shown = show(&choose(&places, &guess, Goal::default()).unwrap().joins);
         assert!(shown.starts_with("((1 "), "{shown}");
     }
 
@@ -401,7 +603,7 @@ mod tests {
         for count in [2usize, 9, 10, 11, 20] {
             let guess = Chain(vec![5.0; count]);
             let places = vec![place(5.0); count];
-            assert!(choose(&places, &guess, None).is_some(), "{count} parts");
+            assert!(choose(&places, &guess, Goal::default()).is_some(), "{count} parts");
         }
         struct Untied;
         impl Guess for Untied {
@@ -418,6 +620,6 @@ mod tests {
                 None
             }
         }
-        assert!(choose(&[place(5.0), place(5.0), place(5.0)], &Untied, None).is_some());
+        assert!(choose(&[place(5.0), place(5.0), place(5.0)], &Untied, Goal::default()).is_some());
     }
 }

@@ -6,9 +6,10 @@ use sql_ir::system_column::SystemColumn;
 use sql_ir::{AnyAllSource, CompareOp, Expr, Query, Rel, SubqueryKind};
 use types::{element_of, oid};
 
-use super::access::{Conjunct, Mask, known};
+use super::access::{Conjunct, Mask};
 use super::level::Level;
 use super::node::ListSource;
+use super::sarg::known;
 use super::walk;
 
 /// Rows expected of a subquery or an array that says nothing of how many it has.

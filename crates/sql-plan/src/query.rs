@@ -11,14 +11,14 @@ use sql_ir::{AggCall, Body, Column, Expr, From, Query, RelKind, Sample, SetOp, T
 
 use super::join;
 use super::level::{Level, Outer};
-use super::merge_join::WantedColumn;
+use super::merge_join::{WantedColumn, WantedRows};
 use super::methods::sort_cost;
 use super::node::{
     AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, IncrementalSortNode, LimitNode,
     LockRowsNode, LockTarget, Node, PlannedTable, ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode,
     SortNode, SortSlot, StoredColumns, UnionNode, ValuesNode,
 };
-use super::{PlanContext, RowOf, places, rewrite, selectivity, walk, window};
+use super::{PlanContext, RowOf, places, rewrite, sarg, selectivity, walk, window};
 
 /// Plans a cursor's query. Answers also which tables' row identities follow the result's columns.
 pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<RowOf>)> {
@@ -81,8 +81,11 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         level.shown_output = listed(query.targets.iter().filter(|t| !t.junk).map(|t| &t.expr), level);
     }
     let grouped = query.is_grouped();
-    let wanted = wanted_order(query, grouped);
-    let wanted = wanted.as_deref().map(|w| (w, query.limit.is_some() && query.distinct.is_none()));
+    let order = wanted_order(query, grouped);
+    // Without an order that FROM can give, all its rows are needed before the first one is known.
+    let pipes = !grouped && query.distinct.is_none() && (order.is_some() || query.order_by.is_empty()) && !has_windows(query);
+    let limit = query.limit.as_ref().filter(|_| pipes).map(|_| read_at_most(level, query));
+    let wanted = WantedRows { order: order.as_deref().unwrap_or_default(), limit };
     let Source { mut node, mut rows, mut cost, ordered } = source(level, query, grouped, wanted)?;
     if let Some(sample) = &query.sample {
         node = sampled(level, sample, node)?;
@@ -246,7 +249,7 @@ fn source(
     level: &mut Level<'_>,
     query: &Query,
     grouped: bool,
-    wanted: Option<(&[WantedColumn], bool)>,
+    wanted: WantedRows<'_>,
 ) -> Result<Source> {
     Ok(match &query.body {
         Body::Select => match grouped.then(|| minimum(level, query)).transpose()?.flatten() {
@@ -342,8 +345,7 @@ fn is_bare(query: &Query) -> bool {
 /// The order that what FROM gives should have, if ORDER BY is about its columns alone.
 fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<WantedColumn>> {
     // A window function sorts for itself.
-    let windowed = query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)));
-    if grouped || windowed || query.order_by.is_empty() || query.distinct.is_some() {
+    if grouped || has_windows(query) || query.order_by.is_empty() || query.distinct.is_some() {
         return None;
     }
     query
@@ -354,9 +356,26 @@ fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<WantedColumn>> {
                 let (descending, nulls_first) = (key.descending, key.nulls_first);
                 Some(WantedColumn { rel: c.rel, column: c.column, descending, nulls_first })
             }
-            _ => None,
+            expr => {
+                let (rel, column) = sarg::indexed(&query.rels, expr)?;
+                Some(WantedColumn { rel, column, descending: key.descending, nulls_first: key.nulls_first })
+            }
         })
         .collect()
+}
+
+fn has_windows(query: &Query) -> bool {
+    query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)))
+}
+
+/// Rows that LIMIT and OFFSET ask for, as far as they are known; PostgreSQL takes a tenth of all where they are not, this is few.
+fn read_at_most(level: &Level<'_>, query: &Query) -> f64 {
+    let known = |expr: &Option<Expr>, otherwise: f64| match expr.as_ref().map(|expr| selectivity::value_of(level, expr)) {
+        None => 0.0,
+        Some(Some(value)) => value.integer().map_or(f64::MAX, |rows| rows.max(0) as f64),
+        Some(None) => otherwise,
+    };
+    (known(&query.limit, 100.0) + known(&query.offset, 100.0)).max(1.0)
 }
 
 /// `SELECT min(c)` or `max(c)` of one table: the first row of an index, if one has that order.
@@ -383,7 +402,7 @@ fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
     };
     let wanted = [WantedColumn { rel: *rel, column: column.column, descending, nulls_first: descending }];
     let subplans = level.subplans.len();
-    let joined = join::from_where(level, &query.from, &query.guards, Some(&filter), Some((&wanted, true)))?;
+    let joined = join::from_where(level, &query.from, &query.guards, Some(&filter), WantedRows { order: &wanted, limit: Some(1.0) })?;
     if joined.ordered < wanted.len() {
         level.subplans.truncate(subplans);
         return Ok(None);

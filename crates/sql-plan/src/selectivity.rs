@@ -39,7 +39,7 @@ fn column_of(expr: &Expr) -> Option<&Column> {
 }
 
 /// A value that is known when the plan is made.
-fn value_of<'e>(level: &'e Level<'_>, expr: &'e Expr) -> Option<&'e Datum> {
+pub(super) fn value_of<'e>(level: &'e Level<'_>, expr: &'e Expr) -> Option<&'e Datum> {
     match expr {
         Expr::Const(value, _) => Some(value),
         Expr::Param(number, _) => level.cx.hints.get(*number),
@@ -102,23 +102,20 @@ fn range<'e>(level: &Level<'_>, rel: usize, expr: &'e Expr) -> Option<(&'e Colum
 
 /// A comparison of a column of `rel` with something that is not of it.
 fn comparison(expr: &Expr, rel: usize) -> Option<(&Column, CompareOp, &Expr)> {
-    let Expr::Call { function, args, .. } = expr else { return None };
-    let [left, right] = args.as_slice() else { return None };
-    let op = compare_op_of(function)?;
+    let (op, left, right) = match expr {
+        Expr::Call { function, args, .. } => match args.as_slice() {
+            [left, right] => (compare_op_of(function)?, left, right),
+            _ => return None,
+        },
+        // The first columns decide on most rows.
+        Expr::RowCompare { op, pairs } => pairs.first().map(|(left, right, ..)| (*op, left, right))?,
+        _ => return None,
+    };
     let of = |one| column_of(one).filter(|column| column.rel == rel);
     let is_apart = |expr: &Expr| Conjunct::new(expr.clone()).mask & (1 << rel) == 0;
     match (of(left), of(right)) {
         (Some(column), _) if is_apart(right) => Some((column, op, right)),
-        (_, Some(column)) if is_apart(left) => {
-            let flipped = match op {
-                CompareOp::Lt => CompareOp::Gt,
-                CompareOp::Le => CompareOp::Ge,
-                CompareOp::Gt => CompareOp::Lt,
-                CompareOp::Ge => CompareOp::Le,
-                same => same,
-            };
-            Some((column, flipped, left))
-        }
+        (_, Some(column)) if is_apart(left) => Some((column, op.flipped(), left)),
         _ => None,
     }
 }
@@ -137,7 +134,7 @@ pub(super) fn of(level: &Level<'_>, rel: usize, expr: &Expr) -> f64 {
         }
         Expr::Subquery { kind: SubqueryKind::Exists | SubqueryKind::Any { .. }, .. } => 0.5,
         Expr::AnyAll { all, function, left, right } => of_list(level, rel, expr, *all, function, left, right),
-        Expr::Call { .. } => match comparison(expr, rel) {
+        Expr::Call { .. } | Expr::RowCompare { .. } => match comparison(expr, rel) {
             Some((column, op, value)) => of_comparison(level, column, op, value),
             None => tried(level, rel, expr).unwrap_or_else(|| guessed(expr)),
         },
@@ -414,9 +411,10 @@ pub(super) fn groups(level: &Level<'_>, exprs: &[Expr], rows: f64) -> f64 {
 
 /// Distinct values of columns of a rel, each with a direction, among so many rows.
 pub(super) fn groups_by_columns(level: &Level<'_>, rel: usize, columns: &WantedOrder, rows: f64) -> f64 {
+    // Of an index's expression nothing is known.
     let column = |&(column, ..): &(usize, bool, bool)| {
-        let ty = level.rels[rel].columns[column].ty;
-        Expr::Column(Column { level: 0, rel, column, ty })
+        let ty = level.rels[rel].columns.get(column).map(|known| known.ty);
+        ty.map_or(Expr::Const(Datum::Null, sql_ir::Ty::of(types::oid::UNKNOWN)), |ty| Expr::Column(Column { level: 0, rel, column, ty }))
     };
     groups(level, &columns.iter().map(column).collect::<Vec<_>>(), rows)
 }

@@ -13,9 +13,10 @@ mod yaml;
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use base::Oid;
 pub(crate) use expr::{conditions, show};
 
-use super::node::{Access, InsertRows, JoinType, MeteredNode, Node, QueryPlan, ScanNode, Subplan};
+use super::node::{Access, InsertRows, JoinType, MeteredNode, Node, QueryPlan, ScanNode, Subplan, UnionPart};
 
 /// One row of a full scan in PostgreSQL's unit (`cpu_tuple_cost`).
 const ROW_COST: f64 = 0.01;
@@ -325,18 +326,33 @@ fn joined<'p>(start: &str, kind: &'static str, join: JoinType) -> Shown<'p> {
 fn scan(scan: &ScanNode) -> Shown<'_> {
     let table = &scan.table.info.desc.name;
     let on = if *table == scan.alias { format!("on {table}") } else { format!("on {table} {}", scan.alias) };
+    let name_of = |oid: Oid| scan.table.info.indexes.iter().find(|i| i.oid == oid).map_or("?", |i| i.name.as_str());
+    if let Access::Union(parts) = &scan.access {
+        let index = |part: &UnionPart| {
+            let name = name_of(part.index);
+            let shown = Shown::new(format!("Bitmap Index Scan on {name}"), "Bitmap Index Scan").with("Index Name", name);
+            Shown { relationship: "Member", ..shown.detail("Index Cond", &part.shown) }
+        };
+        let mut union = Shown::new("BitmapOr", "BitmapOr");
+        union.below = parts.iter().map(index).collect();
+        let mut shown = Shown::new(format!("Bitmap Heap Scan {on}"), "Bitmap Heap Scan")
+            .with("Relation Name", table)
+            .with("Alias", &scan.alias)
+            .detail("Recheck Cond", &scan.shown.0)
+            .detail("Filter", &scan.shown.1);
+        shown.below = vec![union];
+        return shown;
+    }
     let index = match &scan.access {
-        Access::Full | Access::Places(_) => None,
-        Access::Point { index, .. } | Access::Multi { index, .. } | Access::Ranges { index, .. } => {
-            Some((index, false))
-        }
-        Access::Range { index, reverse, .. } => Some((index, *reverse)),
+        Access::Full | Access::Places(_) | Access::Union(_) => None,
+        Access::Point { index, .. } | Access::Multi { index, .. } => Some((index, false)),
+        Access::Range { index, reverse, .. } | Access::Ranges { index, reverse, .. } => Some((index, *reverse)),
     };
     let shown = match index {
         None if matches!(scan.access, Access::Places(_)) => Shown::new(format!("Tid Scan {on}"), "Tid Scan"),
         None => Shown::new(format!("Seq Scan {on}"), "Seq Scan"),
         Some((oid, reverse)) => {
-            let name = scan.table.info.indexes.iter().find(|i| i.oid == *oid).map_or("?", |i| i.name.as_str());
+            let name = name_of(*oid);
             let direction = if reverse { " Backward" } else { "" };
             let kind = if scan.keys.is_some() { "Index Only Scan" } else { "Index Scan" };
             Shown::new(format!("{kind}{direction} using {name} {on}"), kind)
@@ -346,5 +362,10 @@ fn scan(scan: &ScanNode) -> Shown<'_> {
     };
     let shown = shown.with("Relation Name", table).with("Alias", &scan.alias);
     let by = if matches!(scan.access, Access::Places(_)) { "TID Cond" } else { "Index Cond" };
-    shown.detail(by, &scan.shown.0).detail("Filter", &scan.shown.1)
+    let shown = shown.detail(by, &scan.shown.0).detail("Filter", &scan.shown.1);
+    match &scan.access {
+        // The order is that behind the lists.
+        Access::Ranges { merges: true, .. } => shown.detail("Ranges", "merged"),
+        _ => shown,
+    }
 }
