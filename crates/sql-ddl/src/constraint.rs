@@ -412,6 +412,9 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
     if definition.fk_matchtype == b'p' {
         return Err(Error::unsupported("MATCH PARTIAL not yet implemented"));
     }
+    if let Some(name) = &definition.conname {
+        check_name_free(&table, name)?;
+    }
     let target = definition.pktable.as_deref().ok_or_else(|| Error::internal("a foreign key without a table"))?;
     if let Some(CatalogObject::Table(other)) = cx.find_relation(target)?.as_deref()
         && other.kind != engine_api::TableKind::Table
@@ -466,10 +469,7 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
     }
     let names: Vec<&str> = columns.iter().map(|&n| table.columns[n as usize - 1].name.as_str()).collect();
     let name = match &definition.conname {
-        Some(name) => {
-            check_name_free(&table, name)?;
-            name.to_string()
-        }
+        Some(name) => name.to_string(),
         None => {
             let taken = taken_names(&table);
             free_constraint_name(&cx.catalog(), table.schema, &taken, &table.name, &names.join("_"), "fkey")

@@ -180,5 +180,12 @@ async fn fill(cx: &mut Cx<'_>, oid: Oid, concurrently: bool) -> Result<u64> {
     let rows = change(cx, &mut |binder| bind_fill(oid, binder)).await;
     cx.session.end_restricted();
     // PostgreSQL builds the indexes when all rows are there.
-    if concurrently { rows } else { rows.map_err(super::rewrite::not_built) }
+    let rows = if concurrently { rows } else { rows.map_err(super::rewrite::not_built) }?;
+    let catalog = cx.catalog();
+    if let Some(view) = catalog.table(oid) {
+        for index in catalog.indexes(oid) {
+            super::constraint::test_domains(cx, view, index).await?;
+        }
+    }
+    Ok(rows)
 }

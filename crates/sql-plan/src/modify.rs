@@ -7,7 +7,7 @@ use engine_api::{ConflictArbiter, RowLockMode};
 use sql_ir::expr::{Code, Slot};
 use sql_ir::row_codec::{RowReader, RowWriter};
 use sql_ir::{
-    self as ir, ColumnSource, Delete, Expr, From, Insert, InsertSource, Merge, MergeAction, MergeKind, OnConflict,
+    self as ir, ColumnSource, Delete, Expr, From, Insert, InsertSource, JoinKind, Merge, MergeAction, MergeKind, OnConflict,
     Query, Rel, Statement, TableInfo, Update,
 };
 
@@ -17,7 +17,7 @@ use super::node::{
     ArbiterByValues, ConflictAction, CurrentNode, DeleteNode, InsertNode, InsertRows, MergeNode, MergeStep, MergeWork,
     Node, PlannedTable, QueryPlan, RowChoice, SubqueryNode, Target, UpdateNode, UpdateSet,
 };
-use super::{PlanContext, foreign_key, join, query, walk};
+use super::{PlanContext, foreign_key, join, query, rewrite, walk};
 
 /// Which kinds of change a target must be ready for.
 #[derive(Clone, Copy)]
@@ -271,7 +271,12 @@ fn conflict_action(level: &mut Level<'_>, info: &TableInfo, conflict: &OnConflic
 
 fn choice(level: &mut Level<'_>, query: &Query) -> Result<RowChoice> {
     let recheck = query::qualification(level, query, Some(0))?;
-    Ok(RowChoice { recheck, may_repeat: !matches!(query.from[..], [From::Rel(_)]) })
+    // The right side of a semi- or anti-join gives no rows.
+    let mut from = query.from.as_slice();
+    while let [From::Join { kind: JoinKind::Semi | JoinKind::Anti, left, .. }] = from {
+        from = std::slice::from_ref(&**left);
+    }
+    Ok(RowChoice { recheck, may_repeat: !matches!(from, [From::Rel(_)]) })
 }
 
 /// The rows to change: those of FROM and WHERE, or the one that a cursor is on.
@@ -290,8 +295,12 @@ fn rows(level: &mut Level<'_>, query: &Query, table: &Arc<TableInfo>) -> Result<
 
 /// Plans an UPDATE.
 fn update(update: &Update, statement: &Statement, cx: &PlanContext<'_>) -> Result<Planned> {
-    let query: &Query = &update.query;
-    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(statement, 0, &mut |e, depth| f(e, depth)));
+    let rewritten = rewrite::rewrite_locked(&update.query);
+    let query: &Query = rewritten.as_ref().unwrap_or(&update.query);
+    let mut level = Level::new(cx, &query.rels, |f| {
+        walk::walk_statement(statement, 0, &mut |e, depth| f(e, depth));
+        rewritten.iter().for_each(|query| walk::walk_what_sees_rels(query, 0, &mut |e, depth| f(e, depth)));
+    });
     level.null_extended(&query.from);
     level.add_ctes(&query.ctes)?;
     let changes: Vec<usize> = update.set.iter().chain(&update.generated).map(|(column, _)| *column).collect();
@@ -321,8 +330,12 @@ fn update(update: &Update, statement: &Statement, cx: &PlanContext<'_>) -> Resul
 
 /// Plans a DELETE.
 fn delete(delete: &Delete, statement: &Statement, cx: &PlanContext<'_>) -> Result<Planned> {
-    let query: &Query = &delete.query;
-    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(statement, 0, &mut |e, depth| f(e, depth)));
+    let rewritten = rewrite::rewrite_locked(&delete.query);
+    let query: &Query = rewritten.as_ref().unwrap_or(&delete.query);
+    let mut level = Level::new(cx, &query.rels, |f| {
+        walk::walk_statement(statement, 0, &mut |e, depth| f(e, depth));
+        rewritten.iter().for_each(|query| walk::walk_what_sees_rels(query, 0, &mut |e, depth| f(e, depth)));
+    });
     level.null_extended(&query.from);
     level.add_ctes(&query.ctes)?;
     let kinds = Kinds { inserts: false, removes: true, changes: None, given: &[] };

@@ -7,7 +7,7 @@ use base::{Error, Oid, Result, work};
 use sql_bind::visit::{is_constant, same_rows};
 use sql_bind::{equal::same, window_parts};
 use sql_ir::expr::{Code, Resolve, Slot};
-use sql_ir::{AggCall, Body, Column, Expr, From, Query, RelKind, Sample, SetOp, Target};
+use sql_ir::{AggCall, Body, Column, Expr, From, JoinKind, Query, RelKind, Sample, SetOp, Target};
 
 use super::join;
 use super::level::{Level, Outer};
@@ -18,7 +18,7 @@ use super::node::{
     LockRowsNode, LockTarget, Node, PlannedTable, ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode,
     SortNode, SortSlot, StoredColumns, UnionNode, ValuesNode,
 };
-use super::{PlanContext, RowOf, places, rewrite, sarg, selectivity, walk, window};
+use super::{PlanContext, RowOf, outer_joins, places, rewrite, sarg, selectivity, walk, window};
 
 /// Plans a cursor's query. Answers also which tables' row identities follow the result's columns.
 pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<RowOf>)> {
@@ -61,7 +61,10 @@ pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPl
     if let Body::Modify(statement) = &query.body {
         return super::modify::statement(statement, cx);
     }
-    let rewritten = rewrite::rewrite(query);
+    let rewritten = match query.locking.is_empty() {
+        true => rewrite::rewrite(query),
+        false => rewrite::rewrite_locked(query),
+    };
     let query = rewritten.as_ref().unwrap_or(query);
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_what_sees_rels(query, 0, &mut |e, depth| f(e, depth)));
     for lock in &query.locking {
@@ -86,13 +89,18 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     let pipes = !grouped && query.distinct.is_none() && (order.is_some() || query.order_by.is_empty()) && !has_windows(query);
     let limit = query.limit.as_ref().filter(|_| pipes).map(|_| read_at_most(level, query));
     let wanted = WantedRows { order: order.as_deref().unwrap_or_default(), limit };
-    let Source { mut node, mut rows, mut cost, ordered } = source(level, query, grouped, wanted)?;
+    let extremes = if grouped { extremes(level, query)? } else { None };
+    let grouped_below = grouped && extremes.is_none();
+    let Source { mut node, mut rows, mut cost, ordered } = match extremes {
+        Some(found) => found,
+        None => source(level, query, grouped, wanted)?,
+    };
     if let Some(sample) = &query.sample {
         node = sampled(level, sample, node)?;
     }
     // Every rel of FROM; what is above its rows is no wider.
     let all = super::access::Mask::MAX;
-    if grouped {
+    if grouped_below {
         cost += rows * 1.5;
         rows = if query.group_by.is_empty() { 1.0 } else { selectivity::groups(level, &query.group_by, rows) };
         node = aggregate(level, query, node)?;
@@ -411,6 +419,86 @@ fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
     Ok(Some(Node::Limit(Arc::new(LimitNode { input: joined.node, limit: Some(one), offset: None, ties: Vec::new() }))))
 }
 
+/// Several `min` and `max` of one table, each the first row of an index: a subquery for each. `None` if that is not less than reading
+/// all rows.
+fn extremes(level: &mut Level<'_>, query: &Query) -> Result<Option<Source>> {
+    let [From::Rel(rel)] = query.from[..] else { return Ok(None) };
+    let RelKind::Table(info) = &level.rels[rel].kind else { return Ok(None) };
+    let is_extreme = |call: &AggCall| {
+        matches!(call.aggregate.name, "min" | "max")
+            && call.filter.is_none()
+            && call.order_by.is_empty()
+            && matches!(&call.args[..], [Expr::Column(c)] if c.level == 0 && c.column < info.desc.columns.len())
+    };
+    let plain = matches!(query.body, Body::Select)
+        && query.group_by.is_empty()
+        && query.grouping_sets.is_empty()
+        && query.guards.is_empty()
+        && query.sample.is_none()
+        && query.rels.len() == 1
+        && query.aggs.len() > 1
+        && !query.filter.as_ref().is_some_and(walk::is_volatile);
+    if !plain || !query.aggs.iter().all(is_extreme) || !only_aggregates(query) {
+        return Ok(None);
+    }
+    let before = level.subplans.len();
+    let (mut slots, mut targets, mut cost) = (Vec::new(), Vec::new(), 0.0);
+    for call in &query.aggs {
+        let first = first_row(query, call);
+        let code = level.subquery(&sql_ir::SubqueryKind::Scalar, &first)?;
+        cost += level.subplans.last().map_or(f64::INFINITY, |subplan| subplan.plan.cost);
+        let slot = level.slot();
+        slots.push(slot);
+        targets.push((slot, code));
+    }
+    if cost >= level.rows[rel] {
+        level.subplans.truncate(before);
+        return Ok(None);
+    }
+    level.aggregates = slots;
+    let node = Node::Project(Arc::new(ProjectNode { input: Node::OneRow, targets }));
+    Ok(Some(Source { node: level.note(node, 0, 1.0, cost), rows: 1.0, cost, ordered: 0 }))
+}
+
+/// Whether the columns of a query are looked at by its aggregates and its WHERE alone.
+fn only_aggregates(query: &Query) -> bool {
+    let mut only = true;
+    for expr in query.targets.iter().map(|target| &target.expr).chain(&query.having) {
+        walk::columns_of(expr, &mut |_| only = false);
+        walk::whole_rows_of(expr, &mut |_| only = false);
+    }
+    only
+}
+
+/// The query of the first row whose value is what `min` or `max` gives.
+fn first_row(query: &Query, call: &AggCall) -> Query {
+    let descending = call.aggregate.name == "max";
+    let arg = call.args[0].clone();
+    let not_null = Expr::IsNull { arg: Box::new(arg.clone()), negated: true, fields: false };
+    let filter = match &query.filter {
+        Some(filter) => Expr::And(vec![filter.clone(), not_null]),
+        None => not_null,
+    };
+    let one = Expr::Const(types::Datum::Int8(1), sql_ir::Ty::of(types::oid::INT8));
+    let mut first = Query {
+        rels: query.rels.clone(),
+        from: query.from.clone(),
+        filter: Some(filter),
+        targets: vec![Target { expr: arg, name: String::new(), junk: false }],
+        order_by: vec![sql_ir::SortKey { target: 0, descending, nulls_first: descending }],
+        limit: Some(one),
+        ..Query::default()
+    };
+    // The query whose aggregates these were is one further around it.
+    sql_bind::visit::walk_query_mut(&mut first, 0, &mut |expr, depth| match expr {
+        Expr::Column(Column { level, .. }) | Expr::WholeRow { level, .. } | Expr::Agg { level, .. } if *level > depth => {
+            *level += 1;
+        }
+        _ => {}
+    });
+    first
+}
+
 /// Grouping and aggregates.
 fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> {
     let mut keys: Vec<(Code, Slot, Oid)> = Vec::new();
@@ -618,20 +706,15 @@ fn sort_slots(level: &Level<'_>, query: &Query, targets: &[Slot]) -> Vec<SortSlo
     .collect()
 }
 
+/// The conditions of joins that every row of FROM meets. What an anti-join found no partner for is not asked again.
 fn on_conditions<'q>(from: &'q From, out: &mut Vec<&'q Expr>) {
-    if let From::Join { left, right, on, .. } = from {
-        on_conditions(left, out);
-        on_conditions(right, out);
-        out.extend(on);
+    let From::Join { kind, left, right, on } = from else { return };
+    if *kind == JoinKind::Anti {
+        return on_conditions(left, out);
     }
-}
-
-/// Whether FROM has an outer join.
-fn has_outer(from: &From) -> bool {
-    match from {
-        From::Rel(_) => false,
-        From::Join { kind, left, right, .. } => *kind != sql_ir::JoinKind::Inner || has_outer(left) || has_outer(right),
-    }
+    on_conditions(left, out);
+    on_conditions(right, out);
+    out.extend(on);
 }
 
 /// The whole qualification of a query's rows, for rows that have moved (rule R7): those of `moving`, if it is one rel only.
@@ -639,7 +722,7 @@ pub(super) fn qualification(level: &mut Level<'_>, query: &Query, moving: Option
     let mut conditions: Vec<&Expr> = query.guards.iter().map(|guard| &guard.condition).collect();
     for from in &query.from {
         // Below an outer join a condition decides what is joined, not whether there is a row.
-        if !has_outer(from) {
+        if !outer_joins::has_outer(from) {
             on_conditions(from, &mut conditions);
         }
     }

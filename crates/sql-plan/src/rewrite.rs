@@ -2,22 +2,21 @@
 //!
 //! - A simple subquery in FROM is merged into the query around it, so that its tables are joined in the best order.
 //! - `EXISTS`, `NOT EXISTS` and `IN` that WHERE demands become semi- and anti-joins, so that they need not run per row.
-//! - A condition on the grouping columns of a subquery in FROM is tested below its grouping.
+//! - Outer joins become inner joins and anti-joins, or go ([`outer_joins`]); conditions go into subqueries ([`pushdown`]).
 //! - The query of a view with `security_barrier` stays one of its own: only conditions that leak nothing go into it, so that an
 //!   index may answer them.
 //!
-//! Not for queries that lock or change rows: a row that has moved is tested against the whole WHERE as it was written (rule
-//! R7).
+//! In queries that lock or change rows only subqueries that WHERE demands become joins: a row that has moved is tested again with the rows
+//! that it was joined with kept in place (rule R7).
 //! Invariant: nothing is merged whose value could change by being evaluated more or less often, or at another place.
 
 use base::work;
-use sql_bind::visit::{children_mut, shift_levels, walk_query_mut};
-use sql_functions::Volatility;
+use sql_bind::visit::{shift_levels, walk_query_mut};
 use sql_ir::expr::{How, comparison_of};
 use sql_ir::{Body, Column, CompareOp, Expr, From, JoinKind, Query, Rel, RelColumn, RelKind, SubqueryKind, Ty};
 
-use super::access::Conjunct;
-use super::{implied, leak, walk};
+use super::pushdown::kept_rels;
+use super::{outer_joins, pushdown, walk};
 
 /// More tables than this are not put into one FROM.
 const RELS_MAX: usize = 60;
@@ -41,23 +40,47 @@ fn better(query: &Query, alone: bool) -> Option<Query> {
         walk::walk(filter, 0, &mut |e, _| found |= matches!(e, Expr::Subquery { .. }));
         found
     });
-    if !has_subquery && !has_sublink {
+    let has_outer = query.from.iter().any(outer_joins::has_outer);
+    let has_having = query.having.is_some() && !query.group_by.is_empty();
+    if !has_subquery && !has_sublink && !has_outer && !has_having {
         return None;
     }
     let before = work::total();
     let mut query = query.clone();
-    let merged = merge_from(&mut query);
+    let mut better = has_having && pushdown::having_to_where(&mut query);
+    let mut merged = merge_from(&mut query);
+    if (has_outer || merged) && outer_joins::reduce(&mut query) {
+        better = true;
+        merged |= merge_from(&mut query);
+    }
     if merged && query.rels.len() > DEAD_KEPT {
         forget_dead(&mut query);
     }
-    let linked = has_sublink && join_sublinks(&mut query, alone);
-    let implied = push_implied(&mut query, alone);
-    let pushed = push_conditions(&mut query, alone);
-    if merged || linked || implied || pushed {
+    better |= merged;
+    better |= has_sublink && join_sublinks(&mut query, alone);
+    better |= (has_outer || merged) && outer_joins::remove_unused(&mut query);
+    if has_subquery || has_sublink {
+        better |= pushdown::limit_numbered(&mut query);
+        better |= pushdown::push_implied(&mut query, alone);
+        better |= pushdown::push_conditions(&mut query, alone);
+    }
+    if better {
         return Some(query);
     }
     work::discard_made(query, before);
     None
+}
+
+/// As [`rewrite`], for a query that locks rows or finds those that a statement changes: subqueries that WHERE demands become joins.
+pub(super) fn rewrite_locked(query: &Query) -> Option<Query> {
+    let plain = matches!(query.body, Body::Select) && query.guards.is_empty() && query.current_of.is_none();
+    if !plain || query.from.is_empty() {
+        return None;
+    }
+    let mut found = false;
+    walk::walk(query.filter.as_ref()?, 0, &mut |e, _| found |= matches!(e, Expr::Subquery { .. }));
+    let mut query = found.then(|| query.clone())?;
+    join_sublinks(&mut query, true).then_some(query)
 }
 
 /// Whether a query is no more than a join with a WHERE and a select list.
@@ -140,7 +163,7 @@ fn level_of(expr: &Expr) -> Option<usize> {
 }
 
 /// A rel that nothing refers to any more.
-fn dead_rel() -> Rel {
+pub(super) fn dead_rel() -> Rel {
     Rel { alias: String::new(), aliased: false, kind: RelKind::Join, columns: Vec::new() }
 }
 
@@ -287,7 +310,7 @@ fn merge(query: &mut Query, rel: usize, mut inner: Query) -> (From, Option<Expr>
     (joined(inner.from).expect("a plain query has a FROM"), inner.filter)
 }
 
-fn conjunction(a: Option<Expr>, b: Option<Expr>) -> Option<Expr> {
+pub(super) fn conjunction(a: Option<Expr>, b: Option<Expr>) -> Option<Expr> {
     match (a, b) {
         (Some(a), Some(b)) => {
             let mut all = Vec::new();
@@ -342,16 +365,20 @@ fn sublink(query: &mut Query, condition: &Expr) -> Option<(JoinKind, From, Expr)
             Some((kind, right, on?))
         }
         SubqueryKind::Any { left, functions } if kind == JoinKind::Semi => {
-            let ([left], [function]) = (left.as_slice(), functions.as_slice()) else { return None };
-            let test = comparison_of(function);
-            if test.op != CompareOp::Eq || matches!(test.how, How::Function(_)) || !is_simple(left) {
-                return None;
+            for (left, function) in left.iter().zip(functions) {
+                let test = comparison_of(function);
+                if test.op != CompareOp::Eq || matches!(test.how, How::Function(_)) || !is_simple(left) {
+                    return None;
+                }
             }
-            let equal = |value: Expr| Expr::Call {
-                function,
-                args: vec![left.clone(), value],
-                ty: Ty::of(types::oid::BOOL),
-                location: -1,
+            let equal = |values: Vec<Expr>| {
+                let each = left.iter().zip(functions).zip(values).map(|((left, function), value)| Expr::Call {
+                    function,
+                    args: vec![left.clone(), value],
+                    ty: Ty::of(types::oid::BOOL),
+                    location: -1,
+                });
+                each.fold(None, |all, one| conjunction(all, Some(one)))
             };
             if let Some((right, on)) = correlated(query, inner, Some(&equal)) {
                 return Some((kind, right, on?));
@@ -372,10 +399,13 @@ fn is_simple(expr: &Expr) -> bool {
     simple && columns
 }
 
-/// Takes a plain subquery apart: its FROM, and its WHERE with `equal` of its first column.
+/// The equality of the left side of IN with the columns of a row.
+type Equal<'e> = dyn Fn(Vec<Expr>) -> Option<Expr> + 'e;
+
+/// Takes a plain subquery apart: its FROM, and its WHERE with `equal` of its columns.
 ///
 /// The condition is `None` if nothing ties it to the query around it: then it runs once as it is.
-fn correlated(query: &mut Query, inner: &Query, equal: Option<&dyn Fn(Expr) -> Expr>) -> Option<(From, Option<Expr>)> {
+fn correlated(query: &mut Query, inner: &Query, equal: Option<&Equal<'_>>) -> Option<(From, Option<Expr>)> {
     // How often a row comes makes no difference to a semi-join; what DISTINCT ON keeps does.
     let distinct = inner.distinct.as_ref().is_none_or(|on| on.is_empty());
     if !is_plain(inner) || !distinct || query.rels.len() + inner.rels.len() > RELS_MAX {
@@ -389,9 +419,9 @@ fn correlated(query: &mut Query, inner: &Query, equal: Option<&dyn Fn(Expr) -> E
         None => inner.clone(),
     };
     lift(&mut inner, query.rels.len());
-    let value = inner.targets.iter().find(|target| !target.junk).map(|target| target.expr.clone());
+    let values = inner.targets.iter().filter(|target| !target.junk).map(|target| target.expr.clone()).collect();
     let on = match equal {
-        Some(equal) => conjunction(Some(equal(value?)), inner.filter),
+        Some(equal) => conjunction(Some(equal(values)?), inner.filter),
         None => inner.filter,
     };
     query.rels.append(&mut inner.rels);
@@ -399,7 +429,7 @@ fn correlated(query: &mut Query, inner: &Query, equal: Option<&dyn Fn(Expr) -> E
 }
 
 /// A subquery that stands by itself, as a rel whose rows are joined.
-fn uncorrelated(query: &mut Query, inner: &Query, equal: &dyn Fn(Expr) -> Expr) -> Option<(From, Expr)> {
+fn uncorrelated(query: &mut Query, inner: &Query, equal: &Equal<'_>) -> Option<(From, Expr)> {
     if reaches_out(inner) || walk::is_volatile_query(inner) || query.rels.len() >= RELS_MAX {
         return None;
     }
@@ -410,148 +440,9 @@ fn uncorrelated(query: &mut Query, inner: &Query, equal: &dyn Fn(Expr) -> Expr) 
         .map(|target| RelColumn { name: target.name.clone(), ty: target.expr.ty() })
         .collect();
     let rel = query.rels.len();
-    let value = Expr::Column(Column { level: 0, rel, column: 0, ty: columns.first()?.ty });
+    let value = |(column, of): (usize, &RelColumn)| Expr::Column(Column { level: 0, rel, column, ty: of.ty });
+    let values = columns.iter().enumerate().map(value).collect();
     let kind = RelKind::Subquery { query: Box::new(inner.clone()), lateral: false };
     query.rels.push(Rel { alias: "ANY_subquery".into(), aliased: false, kind, columns });
-    Some((From::Rel(rel), equal(value)))
-}
-
-/// Moves conditions into subqueries in FROM that remain.
-fn push_conditions(query: &mut Query, alone: bool) -> bool {
-    let Some(filter) = query.filter.clone() else { return false };
-    let mut conditions = Vec::new();
-    walk::conjuncts(filter, &mut conditions);
-    let mut pushed = false;
-    let mut rels = Vec::new();
-    query.from.iter().for_each(|item| kept_rels(item, &mut rels));
-    conditions.retain(|condition| {
-        let below = |rel: &usize| Some((*rel, condition_below(query, *rel, condition, alone)?));
-        let target = rels.iter().find_map(below);
-        if let Some((rel, condition)) = target
-            && let RelKind::Subquery { query: inner, .. } = &mut query.rels[rel].kind
-        {
-            inner.filter = conjunction(inner.filter.take(), Some(condition));
-            pushed = true;
-            return false;
-        }
-        true
-    });
-    if pushed {
-        query.filter = match conditions.len() {
-            0 => None,
-            _ => Some(Expr::And(conditions)),
-        };
-    }
-    pushed
-}
-
-/// Adds to the query of a barrier's view what follows for it from equalities: `v.a = t.b AND t.b = 1` means `v.a = 1`.
-fn push_implied(query: &mut Query, alone: bool) -> bool {
-    let mut rels = Vec::new();
-    query.from.iter().for_each(|item| kept_rels(item, &mut rels));
-    let is_barrier =
-        |rel: &usize| matches!(&query.rels[*rel].kind, RelKind::Subquery { query, .. } if query.is_barrier());
-    rels.retain(is_barrier);
-    if rels.is_empty() || query.rels.len() > RELS_MAX {
-        return false;
-    }
-    let mut conditions = Vec::new();
-    query.filter.iter().for_each(|filter| walk::conjuncts(filter.clone(), &mut conditions));
-    query.from.iter().for_each(|item| demanded(item, &mut conditions));
-    let mut conjuncts: Vec<Conjunct> = conditions.into_iter().map(Conjunct::new).collect();
-    implied::derive(&mut conjuncts);
-    let mut pushed = false;
-    for conjunct in conjuncts.iter().filter(|conjunct| conjunct.derived) {
-        let Some(&rel) = rels.iter().find(|rel| conjunct.mask == 1 << **rel) else { continue };
-        let Some(condition) = condition_below(query, rel, &conjunct.expr, alone) else { continue };
-        if let RelKind::Subquery { query: inner, .. } = &mut query.rels[rel].kind {
-            inner.filter = conjunction(inner.filter.take(), Some(condition));
-            pushed = true;
-        }
-    }
-    pushed
-}
-
-/// The conditions of joins that every row of FROM meets.
-fn demanded(from: &From, out: &mut Vec<Expr>) {
-    let From::Join { kind, left, right, on } = from else { return };
-    if !matches!(kind, JoinKind::Right | JoinKind::Full) {
-        demanded(left, out);
-    }
-    if matches!(kind, JoinKind::Inner | JoinKind::Right) {
-        demanded(right, out);
-    }
-    if *kind == JoinKind::Inner {
-        on.iter().for_each(|on| walk::conjuncts(on.clone(), out));
-    }
-}
-
-/// Rels of FROM whose rows a WHERE may be tested on before they are joined.
-fn kept_rels(from: &From, out: &mut Vec<usize>) {
-    match from {
-        From::Rel(rel) => out.push(*rel),
-        From::Join { kind, left, right, .. } => {
-            if !matches!(kind, JoinKind::Right | JoinKind::Full) {
-                kept_rels(left, out);
-            }
-            if matches!(kind, JoinKind::Inner | JoinKind::Right) {
-                kept_rels(right, out);
-            }
-        }
-    }
-}
-
-/// What a condition is among those of a subquery; `None` if it cannot be tested there.
-///
-/// It can if it is about nothing but columns that a grouped subquery groups by, and of the view of a barrier, grouped or not, if
-/// nothing leaks.
-fn condition_below(query: &Query, rel: usize, condition: &Expr, alone: bool) -> Option<Expr> {
-    let RelKind::Subquery { query: inner, lateral: false } = &query.rels[rel].kind else { return None };
-    let is_barrier = inner.is_barrier();
-    let has_window = inner.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)));
-    let bounded = has_window || inner.limit.is_some() || inner.offset.is_some() || inner.sample.is_some();
-    if !matches!(inner.body, Body::Select) || bounded {
-        return None;
-    }
-    // In a set that a column is not grouped by it is NULL.
-    let grouped = !inner.group_by.is_empty() && inner.grouping_sets.is_empty() && inner.distinct.is_none();
-    let one_by_one = is_barrier && !inner.is_grouped() && !inner.from.is_empty();
-    let one_by_one = one_by_one && inner.distinct.as_ref().is_none_or(|on| on.is_empty());
-    if !grouped && !one_by_one {
-        return None;
-    }
-    let by_group = |target: &Expr| {
-        matches!(target, Expr::Column(t) if t.level == 0)
-            && inner.group_by.iter().any(|key| sql_bind::equal::same(key, target))
-    };
-    let (mut fits, mut columns) = (true, false);
-    walk::walk(condition, 0, &mut |e, _| match e {
-        Expr::Column(c) if c.level > 0 => fits &= is_barrier && alone,
-        Expr::Column(c) => {
-            columns = true;
-            // Junk targets stand behind the visible ones, so a column is the target of its number.
-            let target = inner.targets.get(c.column).map(|target| &target.expr);
-            let may = |target: &Expr| if one_by_one { !walk::is_volatile(target) } else { by_group(target) };
-            fits &= c.rel == rel && target.is_some_and(may);
-        }
-        Expr::Subquery { .. } | Expr::Agg { .. } | Expr::WholeRow { .. } => fits = false,
-        Expr::Call { function, .. } => fits &= function.volatility != Volatility::Volatile,
-        _ => {}
-    });
-    if !fits || !columns {
-        return None;
-    }
-    let mut condition = condition.clone();
-    put_below(&mut condition, inner);
-    // What the view computes may leak as well.
-    (!is_barrier || !leak::is_leaky(&condition)).then_some(condition)
-}
-
-/// Makes an expression around a subquery one inside of it.
-fn put_below(expr: &mut Expr, inner: &Query) {
-    match expr {
-        Expr::Column(c) if c.level == 0 => *expr = inner.targets[c.column].expr.clone(),
-        Expr::Column(c) => c.level += 1,
-        _ => children_mut(expr, &mut |child| put_below(child, inner), &mut |_| {}),
-    }
+    Some((From::Rel(rel), equal(values)?))
 }
