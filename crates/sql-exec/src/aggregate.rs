@@ -1,4 +1,5 @@
-//! GROUP BY and aggregates, by hashing. Groups come in order of their first row.
+//! GROUP BY and aggregates, by hashing. Groups come in order of their first row; where rows come in the order of the keys, each group as soon
+//! as the next one begins.
 
 use std::sync::Arc;
 
@@ -368,7 +369,7 @@ impl Groups {
 impl Operator for Aggregate {
     fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let node = Arc::clone(&self.node);
-        while !self.complete {
+        while !self.complete && !(node.in_order && self.groups.count > self.at + 1) {
             let next = match &mut self.input {
                 Input::Any(input) => input.next(cx, registers)?,
                 Input::Stored(scan) => scan.next(cx, registers)?,

@@ -1,5 +1,6 @@
 //! One query level that runs: its registers, its operators, its subqueries.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState, work};
@@ -8,7 +9,7 @@ use sql_functions::EvalContext;
 use sql_ir::CompareOp;
 use sql_ir::expr::{Comparison, Env, Quantifier, SubqueryUse};
 use sql_plan::{Node, QueryPlan, Subplan};
-use types::{Array, Datum};
+use types::{Array, Datum, oid};
 
 use super::rows::KeyTable;
 use super::scan::Scan;
@@ -230,7 +231,8 @@ pub(crate) struct SubplanState {
 /// The rows of `x IN (subquery)`, kept.
 enum SubqueryRows {
     List(Vec<Vec<Datum>>),
-    Hashed { keys: KeyTable, has_null: bool, is_empty: bool },
+    /// Rows without NULL, and those with one.
+    Hashed { keys: KeyTable, types: Box<[Oid]>, with_null: Vec<Vec<Datum>> },
 }
 
 impl Env for Cx<'_, '_> {
@@ -346,7 +348,41 @@ impl Cx<'_, '_> {
         let Some(SubqueryRows::Hashed { keys: kept, .. }) = &self.subplans[index].rows else {
             return Err(Error::internal("rows of a lookup that are in no hash table"));
         };
-        Ok(Datum::Bool(!keys.iter().any(Datum::is_null) && kept.find(keys).is_some()))
+        Ok(Datum::Bool(!keys.iter().any(Datum::is_null) && kept.find(&*widened(keys, types)).is_some()))
+    }
+
+    /// Whether a row that has no equal among those without NULL may have one where values are not known.
+    fn find_unknown(
+        &mut self,
+        keys: &KeyTable,
+        with_null: &[Vec<Datum>],
+        left: &[Datum],
+        tests: &[Comparison],
+        all: bool,
+    ) -> Result<Option<bool>> {
+        // A row that differs in one column differs.
+        let may_equal = |cx: &Cx<'_, '_>, row: &[Datum]| -> Result<bool> {
+            for ((l, r), test) in left.iter().zip(row).zip(tests) {
+                work::step(4)?;
+                if test.test(cx, l, r)? == Some(all) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        for row in with_null {
+            if may_equal(self, row)? {
+                return Ok(None);
+            }
+        }
+        if left.iter().any(Datum::is_null) {
+            for number in 0..keys.len() {
+                if may_equal(self, keys.key(number))? {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(false))
     }
 
     /// ANY or ALL over kept rows.
@@ -364,16 +400,17 @@ impl Cx<'_, '_> {
                 }
                 quantifier.result()
             }
-            SubqueryRows::Hashed { is_empty: true, .. } => Some(*all),
-            SubqueryRows::Hashed { keys, has_null, .. } => {
-                let found = if left.iter().any(Datum::is_null) {
-                    None
-                } else if keys.find(left).is_some() {
-                    Some(true)
-                } else if *has_null {
-                    None
-                } else {
-                    Some(false)
+            SubqueryRows::Hashed { keys, with_null, .. } if keys.len() == 0 && with_null.is_empty() => Some(*all),
+            SubqueryRows::Hashed { keys, types, with_null } => {
+                let has_null = left.iter().any(Datum::is_null);
+                let found = match left {
+                    // Nothing equals NULL, and nothing is known of it.
+                    [Datum::Null] => None,
+                    [_] if keys.find(&*widened(left, types)).is_some() => Some(true),
+                    [_] if with_null.is_empty() => Some(false),
+                    [_] => None,
+                    _ if !has_null && keys.find(&*widened(left, types)).is_some() => Some(true),
+                    _ => self.find_unknown(keys, with_null, left, tests, *all)?,
                 };
                 // `<> ALL` is NOT (`= ANY`).
                 if *all { found.map(|f| !f) } else { found }
@@ -381,6 +418,19 @@ impl Cx<'_, '_> {
         };
         Ok(truth.map_or(Datum::Null, Datum::Bool))
     }
+}
+
+/// Values as the keys of these types are kept.
+fn widened<'v>(values: &'v [Datum], types: &[Oid]) -> Cow<'v, [Datum]> {
+    let is_narrow = |(value, ty): (&Datum, &Oid)| *ty == oid::INT8 && matches!(value, Datum::Int2(_) | Datum::Int4(_));
+    if !values.iter().zip(types).any(is_narrow) {
+        return Cow::Borrowed(values);
+    }
+    let widen = |(value, ty): (&Datum, &Oid)| match value.integer() {
+        Some(number) if is_narrow((value, ty)) => Datum::Int8(number),
+        _ => value.clone(),
+    };
+    Cow::Owned(values.iter().zip(types).map(widen).collect())
 }
 
 /// Compares the left side with one row: = holds if it does for all columns, <> if it does for one.
@@ -406,19 +456,21 @@ fn keep_rows(machine: &mut Machine, run: &mut Run<'_>, hashed: Option<&[base::Oi
         return Ok(SubqueryRows::List(rows));
     };
     let mut keys = KeyTable::new(types);
-    let (mut has_null, mut is_empty) = (false, true);
+    let mut with_null = Vec::new();
     let mut row: Vec<Datum> = Vec::with_capacity(types.len());
     while machine.next_now(run)? {
-        is_empty = false;
         row.clear();
         row.extend(machine.row().owned());
-        if row.iter().any(Datum::is_null) {
-            has_null = true;
-        } else if keys.insert(&row).1 {
-            run.charge(keys.entry_bytes())?;
+        if !row.iter().any(Datum::is_null) {
+            if keys.insert(&widened(&row, types)).1 {
+                run.charge(keys.entry_bytes())?;
+            }
+        } else if types.len() > 1 || with_null.is_empty() {
+            run.charge(row.iter().map(super::rows::datum_bytes).sum::<usize>() + size_of::<Vec<Datum>>())?;
+            with_null.push(row.clone());
         }
     }
-    Ok(SubqueryRows::Hashed { keys, has_null, is_empty })
+    Ok(SubqueryRows::Hashed { keys, types: types.into(), with_null })
 }
 
 /// Arrays as the parts of an array of one more dimension.

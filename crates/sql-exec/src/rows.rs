@@ -293,6 +293,11 @@ impl KeyTable {
         }
     }
 
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.chains.len()
+    }
+
     /// The key of a number.
     pub fn key(&self, number: usize) -> &[Datum] {
         self.keys.row(number)

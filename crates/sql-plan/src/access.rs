@@ -58,6 +58,8 @@ pub(super) struct Wanted<'w> {
     pub order: &'w WantedOrder,
     /// So many rows are read, expected, if they come in this order; `None` is all.
     pub limit: Option<f64>,
+    /// The order of the first columns alone is of no use.
+    pub is_whole: bool,
 }
 
 /// A chosen access path, not compiled yet.
@@ -269,6 +271,7 @@ pub(super) fn choose<'e>(
     wanted: Option<Wanted<'_>>,
 ) -> Path<'e> {
     work::beat(16 * conjuncts.len());
+    let available = available | level.around;
     let total = level.rows[rel];
     let of = Of::new(rel, info);
     let (mut sargs, mut splits) = (Vec::new(), Vec::new());
@@ -578,7 +581,7 @@ const GROUPS_MIN: f64 = 8.0;
 /// With LIMIT an ordered path ends early. So does one in the order of the first columns, behind the last group of equal ones that is
 /// needed.
 fn finish<'e>(mut path: Path<'e>, wanted: Option<Wanted<'_>>, table: &OfTable<'_, '_>, left: usize) -> Path<'e> {
-    let Some(Wanted { order, limit }) = wanted else { return path };
+    let Some(Wanted { order, limit, is_whole }) = wanted else { return path };
     let methods = table.level.cx.methods;
     if path.ordered == order.len() {
         if let Some(limit) = limit {
@@ -589,6 +592,7 @@ fn finish<'e>(mut path: Path<'e>, wanted: Option<Wanted<'_>>, table: &OfTable<'_
     let sorted = path.cost + sort_cost(path.rows, methods);
     if let Some(limit) = limit
         && path.ordered > 0
+        && !is_whole
         && !methods.is_off(PlanMethod::IncrementalSort)
     {
         let groups = selectivity::groups_by_columns(table.level, table.rel, &order[..path.ordered], path.rows);
@@ -655,6 +659,7 @@ fn scan_by(
     available: Mask,
     wanted: Option<Wanted<'_>>,
 ) -> Result<Scanned> {
+    let available = available | level.around;
     let path = choose(level, rel, info, snapshot, available, wanted);
     let (rows, cost, ordered) = (path.rows, path.cost, path.ordered);
     let mut shown: Vec<&Expr> = Vec::new();

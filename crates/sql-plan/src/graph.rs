@@ -301,7 +301,7 @@ impl Guess for Graph<'_, '_, '_> {
         if columns.is_empty() {
             return None;
         }
-        let wanted = Wanted { order: &columns, limit };
+        let wanted = Wanted { order: &columns, limit, is_whole: self.wanted.is_whole };
         let path = access::choose(self.level, rel, info, self.conjuncts, 0, Some(wanted));
         (path.ordered > 0).then_some((path.whole, path.ordered))
     }
@@ -313,6 +313,11 @@ impl Guess for Graph<'_, '_, '_> {
 
     fn lookup(&self, left: Set, number: usize) -> Option<f64> {
         let part = &self.parts[number];
+        if let Some(by_row) = &part.by_row {
+            let there = self.parts.iter().enumerate().filter(|(i, _)| left & (1 << i) != 0);
+            let there = there.fold(self.level.around, |mask, (_, part)| mask | part.mask);
+            return (by_row.needs & !there == 0).then_some(by_row.cost);
+        }
         let Item::Rel(rel) = part.item else { return None };
         if !matches!(self.level.rels[rel].kind, RelKind::Table(_) | RelKind::System(_)) {
             return None;

@@ -98,6 +98,18 @@ pub(super) fn classes(conjuncts: &[Conjunct]) -> Vec<Vec<Column>> {
     classes
 }
 
+/// The number of the class that a column is of, or the columns that a condition makes equal.
+pub(super) fn class_of(classes: &[Vec<Column>], expr: &Expr) -> Option<usize> {
+    let column = match expr {
+        Expr::Column(column) => column,
+        other => match hashable(other)? {
+            (Expr::Column(column), ..) => column,
+            _ => return None,
+        },
+    };
+    classes.iter().position(|class| class.iter().any(|c| place(c) == place(column)))
+}
+
 /// Adds what follows from equalities: `a = b AND b = c` means `a = c`, `a = b AND b = 1` means `a = 1`. And of alternatives
 /// about several rels what they demand of each.
 pub(super) fn derive(conjuncts: &mut Vec<Conjunct>) {
@@ -156,7 +168,7 @@ pub(super) fn derive(conjuncts: &mut Vec<Conjunct>) {
     conjuncts.extend(derived.into_iter().map(|expr| Conjunct { derived: true, ..Conjunct::new(expr) }));
 }
 
-fn has_subquery(expr: &Expr) -> bool {
+pub(super) fn has_subquery(expr: &Expr) -> bool {
     let mut found = false;
     walk::walk(expr, 0, &mut |e, _| found |= matches!(e, Expr::Subquery { .. }));
     found

@@ -22,10 +22,11 @@ use super::merge_join::{self, WantedColumn, WantedRows};
 use super::methods::{PlanMethod, sort_cost};
 use super::node::{
     CteScanNode, DistinctNode, FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node,
-    ProjectNode, SubqueryNode, SystemNode, WorkTableNode,
+    ProjectNode, Subplan, SubqueryNode, SystemNode, WorkTableNode,
 };
+use super::sarg::known;
 use super::order::{self, Goal, Method, Order};
-use super::{explain, leak, selectivity, walk};
+use super::{explain, leak, pushdown, selectivity, walk};
 
 /// A joined part of FROM.
 #[derive(Debug)]
@@ -56,6 +57,23 @@ pub(super) struct Part<'q> {
     pub lateral: bool,
     /// What was built already, because it is a list of its own.
     pub built: Option<Joined>,
+    /// A way to read it for a row of others.
+    pub by_row: Option<ByRow>,
+}
+
+/// A subquery or a join that looks only for the partners of one row of others: their values stand in its conditions.
+pub(super) struct ByRow {
+    /// Rels that must be there.
+    pub needs: Mask,
+    /// What it costs each time.
+    pub cost: f64,
+    plan: RowPlan,
+}
+
+enum RowPlan {
+    Subquery(Subplan),
+    /// A join, and what of the conditions is not tested in it.
+    Group(Joined, Vec<Conjunct>),
 }
 
 /// What a part is.
@@ -107,7 +125,7 @@ fn add_filter(level: &mut Level<'_>, joined: &mut Joined, conjuncts: &mut [Conju
     let mut shown = Vec::new();
     for number in access::in_order(conjuncts) {
         let conjunct = &mut conjuncts[number];
-        if conjunct.used || conjunct.derived || conjunct.mask & !joined.mask != 0 {
+        if conjunct.used || conjunct.derived || conjunct.mask & !(joined.mask | level.around) != 0 {
             continue;
         }
         conjunct.used = true;
@@ -160,16 +178,19 @@ fn list(
         implied::derive(conjuncts);
     }
     leak::hold_back(conjuncts);
+    for part in &mut parts {
+        by_row(level, part, conjuncts)?;
+    }
     if let [Part { join: JoinType::Inner, .. }] = &parts[..] {
         let order = order_of_one(&parts[0], wanted.order);
-        let order = order.as_ref().map(|order| Wanted { order, limit: wanted.limit });
+        let order = order.as_ref().map(|order| Wanted { order, limit: wanted.limit, is_whole: wanted.is_whole });
         let mut joined = start(level, &mut parts[0], conjuncts, order)?;
         add_filter(level, &mut joined, conjuncts)?;
         return Ok(joined);
     }
     let order = {
         let graph = Graph::new(level, &parts, conjuncts, wanted);
-        let goal = Goal { is_ordered: !wanted.order.is_empty(), keys: wanted.order.len(), limit: wanted.limit };
+        let goal = Goal { is_ordered: !wanted.order.is_empty(), keys: wanted.order.len(), limit: wanted.limit, is_whole: wanted.is_whole };
         order::choose(&graph.places(), &graph, goal)
     };
     let order = order.ok_or_else(|| Error::internal("no order of joins"))?;
@@ -197,6 +218,7 @@ fn flatten<'q>(from: &'q From, parts: &mut Vec<Part<'q>>, conjuncts: &mut Vec<Co
         needs,
         lateral: false,
         built: None,
+        by_row: None,
     };
     let From::Join { kind, left, right, on } = from else {
         parts.push(part(from, JoinType::Inner, Vec::new(), 0));
@@ -289,6 +311,7 @@ fn prepare(level: &mut Level<'_>, part: &mut Part<'_>, all: Mask) -> Result<()> 
         }
         Item::Group(from @ From::Join { kind: JoinKind::Full, .. }) => part.built = Some(full(level, from)?),
         Item::Group(from) => {
+            part.by_row = group_by_row(level, part, from)?;
             // Conditions about this side alone are tested while it is joined.
             let mut own: Vec<Conjunct> = Vec::new();
             for conjunct in part.on.iter_mut().filter(|c| c.mask != 0 && c.mask & !part.mask == 0) {
@@ -298,6 +321,62 @@ fn prepare(level: &mut Level<'_>, part: &mut Part<'_>, all: Mask) -> Result<()> 
             part.built = Some(list(level, &[from], &mut own, WantedRows::default())?);
         }
     }
+    Ok(())
+}
+
+/// A join on the right side of another, for one row of the left side: its conditions may be answered by indexes then.
+fn group_by_row(level: &mut Level<'_>, part: &Part<'_>, from: &From) -> Result<Option<ByRow>> {
+    let needs = part.on.iter().fold(0, |mask, conjunct| mask | conjunct.mask) & !part.mask;
+    let may_repeat = |conjunct: &Conjunct| {
+        let mut plain = !walk::is_volatile(&conjunct.expr);
+        walk::walk(&conjunct.expr, 0, &mut |e, _| plain &= !matches!(e, Expr::Subquery { .. }));
+        plain
+    };
+    let is_table = |rel: usize| part.mask & (1 << rel) == 0 || matches!(level.rels[rel].kind, RelKind::Table(_));
+    if needs == 0 || part.lateral || !part.on.iter().all(may_repeat) || !(0..level.rels.len()).all(is_table) {
+        return Ok(None);
+    }
+    let mut on = part.on.clone();
+    let around = level.around;
+    level.around |= needs;
+    let joined = list(level, &[from], &mut on, WantedRows::default());
+    level.around = around;
+    let joined = joined?;
+    let rows = joined.rows.max(1.0);
+    // One partner says it all.
+    let share = if matches!(part.join, JoinType::Semi | JoinType::Anti) { 1.0 / rows } else { 1.0 };
+    on.retain(|conjunct| !conjunct.used && !conjunct.derived);
+    Ok(Some(ByRow { needs, cost: (joined.cost * share).max(1.0), plan: RowPlan::Group(joined, on) }))
+}
+
+/// A subquery in FROM, for one row of what it is joined with: the equalities that tie it are tested in it.
+fn by_row(level: &mut Level<'_>, part: &mut Part<'_>, conjuncts: &[Conjunct]) -> Result<()> {
+    let Item::Rel(rel) = part.item else { return Ok(()) };
+    let RelKind::Subquery { query, lateral: false } = &level.rels[rel].kind else { return Ok(()) };
+    if part.lateral {
+        return Ok(());
+    }
+    let own: Mask = 1 << rel;
+    let conditions = if part.join == JoinType::Inner { conjuncts } else { &part.on };
+    let (mut inner, mut needs) = (None, 0);
+    for conjunct in conditions.iter().filter(|c| !c.used && c.after == 0 && c.mask & own != 0 && c.mask != own) {
+        let Some((a, b, _)) = hashable(&conjunct.expr) else { continue };
+        let is_column = |expr: &Expr| matches!(expr, Expr::Column(c) if c.level == 0 && c.rel == rel);
+        let (column, value) = if is_column(a) { (a, b) } else { (b, a) };
+        let Expr::Column(column) = column else { continue };
+        let plain = known(value, rel, Mask::MAX) && !implied::has_subquery(value);
+        if column.rel != rel || column.level != 0 || !plain {
+            continue;
+        }
+        if pushdown::takes(query, rel, &[column.column], &conjunct.expr) {
+            pushdown::push(inner.get_or_insert_with(|| query.as_ref().clone()), rel, &conjunct.expr);
+            needs |= conjunct.mask & !own;
+        }
+    }
+    let Some(inner) = inner else { return Ok(()) };
+    let subplan = level.subplan(&inner)?;
+    let cost = subplan.plan.cost + subplan.plan.rows * 0.5;
+    part.by_row = Some(ByRow { needs, cost, plan: RowPlan::Subquery(subplan) });
     Ok(())
 }
 
@@ -432,25 +511,32 @@ pub(super) fn hashable(expr: &Expr) -> Option<(&Expr, &Expr, Oid)> {
     (test.op == CompareOp::Eq && !walk::is_volatile(expr)).then_some((a, b, ty))
 }
 
-/// Keys by which two sides can be joined: (left, right, type), and the conjuncts they come from. What was derived is of use
-/// only where nothing else is.
+/// Keys by which two sides can be joined: (left, right, type), and the conjuncts they come from. What was derived is of use only for
+/// columns that are not made equal by what it follows from.
 pub(super) fn hash_keys(conjuncts: &[Conjunct], left: Mask, right: Mask) -> Vec<(usize, Expr, Expr, Oid)> {
     let side = |expr: &Expr| Conjunct::new(expr.clone()).mask;
-    let mut keys = Vec::new();
+    let mut keys: Vec<(usize, Expr, Expr, Oid)> = Vec::new();
+    let mut classes = None;
     for derived in [false, true] {
-        if derived && !keys.is_empty() {
-            break;
-        }
         for (i, conjunct) in conjuncts.iter().enumerate().filter(|(_, c)| !c.used && c.derived == derived) {
             let Some((a, b, ty)) = hashable(&conjunct.expr) else { continue };
             let (ma, mb) = (side(a), side(b));
             if ma == 0 || mb == 0 {
                 continue;
             }
-            if ma & !left == 0 && mb & !right == 0 {
-                keys.push((i, key_of(a, ty), key_of(b, ty), ty));
+            let (l, r) = if ma & !left == 0 && mb & !right == 0 {
+                (a, b)
             } else if ma & !right == 0 && mb & !left == 0 {
-                keys.push((i, key_of(b, ty), key_of(a, ty), ty));
+                (b, a)
+            } else {
+                continue;
+            };
+            let equal = |key: &(usize, Expr, Expr, Oid)| {
+                let classes = classes.get_or_insert_with(|| implied::classes(conjuncts));
+                implied::class_of(classes, l).is_some_and(|class| implied::class_of(classes, &conjuncts[key.0].expr) == Some(class))
+            };
+            if !derived || !keys.iter().any(equal) {
+                keys.push((i, key_of(l, ty), key_of(r, ty), ty));
             }
         }
     }
@@ -508,7 +594,7 @@ impl Builder<'_, '_> {
         let order = graph::columns_of(rel, self.wanted.order, self.conjuncts);
         let rows = estimate(level, rel, self.conjuncts, 0).0;
         let limit = self.wanted.limit.map(|_| rows * self.share);
-        start(level, part, self.conjuncts, Some(Wanted { order: &order, limit }))
+        start(level, part, self.conjuncts, Some(Wanted { order: &order, limit, is_whole: self.wanted.is_whole }))
     }
 
     /// The right side of a semi-join with its keys made distinct: from then on it is joined as any other.
@@ -560,7 +646,7 @@ impl Builder<'_, '_> {
         let right = match attached {
             Some(part) => {
                 let order = merge_join::columns(&keys, sides[1].trailing_zeros() as usize, false);
-                let order = order.as_ref().map(|order| Wanted { order, limit: None });
+                let order = order.as_ref().map(|order| Wanted { order, limit: None, is_whole: true });
                 let right = start(level, &mut self.parts[part], &mut on, order)?;
                 merge_join::sorted(level, right, &keys, false)?
             }
@@ -589,7 +675,7 @@ impl Builder<'_, '_> {
                     Item::Rel(rel) => merge_join::columns(keys, rel, is_left),
                     Item::Group(_) => None,
                 };
-                let wanted = wanted.as_ref().map(|order| Wanted { order, limit: None });
+                let wanted = wanted.as_ref().map(|order| Wanted { order, limit: None, is_whole: true });
                 let mut side = start(level, part, self.conjuncts, wanted)?;
                 add_filter(level, &mut side, self.conjuncts)?;
                 side
@@ -603,6 +689,7 @@ impl Builder<'_, '_> {
     fn look_up(&mut self, level: &mut Level<'_>, left: Joined, part: usize, rows: f64) -> Result<Joined> {
         let part = &mut self.parts[part];
         let mask = left.mask | part.mask;
+        use_by_row(level, part);
         let (inner, anew) = match part.item {
             Item::Rel(rel) => (read(level, rel, self.conjuncts, left.mask, None)?, false),
             Item::Group(_) => (start(level, part, self.conjuncts, None)?, true),
@@ -679,6 +766,28 @@ impl Builder<'_, '_> {
         let mask = if join == JoinType::Left { left.mask | right_mask } else { left.mask };
         let ordered = left.ordered;
         let mut on = std::mem::take(&mut part.on);
+        if method == Method::Lookup {
+            use_by_row(level, part);
+        }
+        if let (Method::Lookup, Some(ByRow { plan: RowPlan::Group(inner, left_over), cost: each, .. })) =
+            (method, part.by_row.take())
+        {
+            let cost = left.cost + left.rows * (each + 1.0);
+            let left_over: Vec<&Expr> = left_over.iter().map(|c| &c.expr).collect();
+            if !left_over.is_empty() {
+                level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
+            }
+            let node = NestedLoopNode {
+                conditions: level.compile_all(left_over)?,
+                inner_slots: slots_of(level, right_mask),
+                outer: left.node,
+                inner: inner.node,
+                join,
+                anew: true,
+            };
+            let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
+            return Ok(Joined { node, mask, rows, cost, ordered });
+        }
         if let (Item::Rel(rel), Method::Lookup) = (part.item, method) {
             let inner = read(level, rel, &mut on, left.mask, None)?;
             let left_over: Vec<&Expr> = on.iter().filter(|c| !c.used).map(|c| &c.expr).collect();
@@ -737,6 +846,15 @@ impl Builder<'_, '_> {
         let node = hash_join(level, left, right, &keys, join, conditions, !swapped)?;
         let node = level.note(node, mask, rows, cost);
         Ok(Joined { node, mask, rows, cost, ordered: if swapped { 0 } else { ordered } })
+    }
+}
+
+/// Has a subquery in FROM be read for each row of others.
+fn use_by_row(level: &mut Level<'_>, part: &mut Part<'_>) {
+    if let Item::Rel(rel) = part.item
+        && let Some(ByRow { plan: RowPlan::Subquery(subplan), .. }) = part.by_row.take_if(|by_row| matches!(by_row.plan, RowPlan::Subquery(_)))
+    {
+        level.planned[rel] = Some(subplan);
     }
 }
 
@@ -861,7 +979,7 @@ fn full_merge(level: &mut Level<'_>, sides: [&From; 2], keys: &[merge_join::Key]
             let column = |&(column, descending, nulls_first)| WantedColumn { rel, column, descending, nulls_first };
             columns.iter().map(column).collect()
         });
-        let wanted = WantedRows { order: wanted.as_deref().unwrap_or_default(), limit: None };
+        let wanted = WantedRows { order: wanted.as_deref().unwrap_or_default(), limit: None, is_whole: true };
         let joined = list(level, &[side], &mut Vec::new(), wanted)?;
         built.push(merge_join::sorted(level, joined, keys, is_left)?);
     }

@@ -64,6 +64,8 @@ pub(super) struct Level<'a> {
     pub grouped: Vec<(Expr, Slot)>,
     /// The slots of all grouping expressions, by number.
     pub group_slots: Vec<Slot>,
+    /// Rels whose row is there while a part of FROM is read for it.
+    pub around: Mask,
 }
 
 impl<'a> Level<'a> {
@@ -101,6 +103,7 @@ impl<'a> Level<'a> {
             ctes: Vec::new(),
             grouped: Vec::new(),
             group_slots: Vec::new(),
+            around: 0,
         };
         level.columns =
             used.into_iter().map(|columns| columns.into_iter().map(|c| (c, level.slot())).collect()).collect();
@@ -453,15 +456,15 @@ impl Resolve for Level<'_> {
     }
 }
 
-/// Types by which `= ANY` (or `<> ALL`) of one column can be looked up in a hash table.
+/// Types by which `= ANY` (or `<> ALL`) can be looked up in a hash table. Integers of two widths meet in the widest.
 fn hash_types(all: bool, tests: &[Comparison], left: &[Expr], columns: &[Oid]) -> Option<Vec<Oid>> {
     let wanted = if all { CompareOp::Ne } else { CompareOp::Eq };
-    let [test] = tests else { return None };
-    let ([left], [column]) = (left, columns) else { return None };
-    let same = left.ty().oid == *column;
-    match test.how {
-        How::Int if test.op == wanted && same => Some(vec![*column]),
-        How::Order(ty) if test.op == wanted => Some(vec![ty]),
-        _ => None,
-    }
+    let ty = |((test, left), column): ((&Comparison, &Expr), &Oid)| match test.how {
+        _ if test.op != wanted => None,
+        How::Int if left.ty().oid == *column => Some(*column),
+        How::Int => Some(oid::INT8),
+        How::Order(ty) => Some(ty),
+        How::Function(_) => None,
+    };
+    tests.iter().zip(left).zip(columns).map(ty).collect()
 }

@@ -25,6 +25,8 @@ pub(super) struct WantedRows<'w> {
     pub order: &'w [WantedColumn],
     /// So many of them are read, expected, if they come in this order; `None` is all.
     pub limit: Option<f64>,
+    /// The order of the first keys alone is of no use.
+    pub is_whole: bool,
 }
 
 /// A column by which the rows of a FROM are wanted in order.
@@ -189,7 +191,7 @@ pub(super) fn cost_in_order(
 ) -> Option<f64> {
     let RelKind::Table(info) = &level.rels[rel].kind else { return None };
     let wanted = columns(keys, rel, is_left)?;
-    let path = access::choose(level, rel, info, conditions, 0, Some(Wanted { order: &wanted, limit: None }));
+    let path = access::choose(level, rel, info, conditions, 0, Some(Wanted { order: &wanted, limit: None, is_whole: true }));
     (path.ordered == wanted.len()).then_some(path.cost)
 }
 

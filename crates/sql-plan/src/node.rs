@@ -771,6 +771,8 @@ pub struct AggregateNode {
     pub groupings: Vec<(Slot, Vec<usize>)>,
     /// The input is a scan, and all that is wanted of it are columns.
     pub stored: Option<StoredColumns>,
+    /// The rows of each group come one after the other: a group is complete when the next one begins.
+    pub in_order: bool,
 }
 
 /// What an aggregation takes of the rows of a scan where they lie: numbers of columns in the scan's reader.

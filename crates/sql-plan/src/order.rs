@@ -121,6 +121,8 @@ pub(super) struct Goal {
     pub is_ordered: bool,
     /// Of so many keys.
     pub keys: usize,
+    /// The order of the first keys alone is of no use.
+    pub is_whole: bool,
     /// So many rows are read, expected, if they come in the order; `None` is all.
     pub limit: Option<f64>,
 }
@@ -268,7 +270,8 @@ impl Search<'_> {
                     let read = (best.rows * self.share + group).min(best.rows);
                     let off = self.methods.cost(PlanMethod::IncrementalSort);
                     // Without LIMIT sorting all at once is no more work.
-                    let few = if self.goal.limit.is_none() || groups < GROUPS_MIN { f64::INFINITY } else { 0.0 };
+                    let useless = self.goal.limit.is_none() || self.goal.is_whole || groups < GROUPS_MIN;
+                    let few = if useless { f64::INFINITY } else { 0.0 };
                     cost + sort_cost(group, PlanMethods::default()) * (read / group.max(1.0)) + off + few
                 }
                 _ => best.part(self.share),

@@ -182,7 +182,7 @@ pub(super) fn takes(inner: &Query, rel: usize, columns: &[usize], condition: &Ex
 
 /// Whether the rows of a query whose output columns of these numbers have some values are those that it has if only such rows are read.
 fn may_filter(inner: &Query, columns: &[usize]) -> bool {
-    if inner.limit.is_some() || inner.offset.is_some() || inner.sample.is_some() || !inner.locking.is_empty() {
+    if inner.limit.is_some() || inner.offset.is_some() || inner.sample.is_some() {
         return false;
     }
     // Junk targets stand behind the visible ones, so a column is the target of its number.

@@ -84,16 +84,19 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         level.shown_output = listed(query.targets.iter().filter(|t| !t.junk).map(|t| &t.expr), level);
     }
     let grouped = query.is_grouped();
-    let order = wanted_order(query, grouped);
-    // Without an order that FROM can give, all its rows are needed before the first one is known.
-    let pipes = !grouped && query.distinct.is_none() && (order.is_some() || query.order_by.is_empty()) && !has_windows(query);
-    let limit = query.limit.as_ref().filter(|_| pipes).map(|_| read_at_most(level, query));
-    let wanted = WantedRows { order: order.as_deref().unwrap_or_default(), limit };
+    let goal = goal(level, query);
+    let wanted = WantedRows { order: &goal.order, limit: goal.limit, is_whole: goal.serves != Serves::Rows };
     let extremes = if grouped { extremes(level, query)? } else { None };
     let grouped_below = grouped && extremes.is_none();
     let Source { mut node, mut rows, mut cost, ordered } = match extremes {
         Some(found) => found,
         None => source(level, query, grouped, wanted)?,
+    };
+    let in_order = !goal.order.is_empty() && ordered == goal.order.len();
+    let ordered = match goal.serves {
+        Serves::Rows => ordered,
+        Serves::Groups { order_by } | Serves::Window { order_by } if in_order => order_by,
+        Serves::Groups { .. } | Serves::Window { .. } => 0,
     };
     if let Some(sample) = &query.sample {
         node = sampled(level, sample, node)?;
@@ -103,7 +106,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     if grouped_below {
         cost += rows * 1.5;
         rows = if query.group_by.is_empty() { 1.0 } else { selectivity::groups(level, &query.group_by, rows) };
-        node = aggregate(level, query, node)?;
+        node = aggregate(level, query, node, in_order)?;
         if !query.group_by.is_empty() {
             level.tell_list("Group Key", || listed(query.group_by.iter(), level));
         }
@@ -119,7 +122,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         level.tell("Filter", || super::explain::conditions(&list.iter().collect::<Vec<_>>(), level.rels));
         node = level.note_from(node, all, rows, cost, cost);
     }
-    node = window::windows(level, node)?;
+    node = window::windows(level, node, in_order)?;
     let (targets, computed) = targets(level, query)?;
     let sorted = ordered < query.order_by.len();
     // Rows that are locked are computed again as they are then.
@@ -350,26 +353,118 @@ fn is_bare(query: &Query) -> bool {
         && query.targets.iter().enumerate().all(is_column)
 }
 
-/// The order that what FROM gives should have, if ORDER BY is about its columns alone.
-fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<WantedColumn>> {
-    // A window function sorts for itself.
-    if grouped || has_windows(query) || query.order_by.is_empty() || query.distinct.is_some() {
-        return None;
+/// What should come from FROM, and what for.
+struct RowsGoal {
+    order: Vec<WantedColumn>,
+    limit: Option<f64>,
+    serves: Serves,
+}
+
+/// What an order of the rows of FROM is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Serves {
+    /// ORDER BY; the first keys alone may be of use.
+    Rows,
+    /// GROUP BY or DISTINCT; so many keys of ORDER BY come with it.
+    Groups { order_by: usize },
+    /// The window of all window functions; so many keys of ORDER BY come with it.
+    Window { order_by: usize },
+}
+
+/// A key of an order: expression, descending, nulls first.
+type Key<'e> = (&'e Expr, bool, bool);
+
+/// What should come from FROM.
+fn goal(level: &Level<'_>, query: &Query) -> RowsGoal {
+    let none = RowsGoal { order: Vec::new(), limit: None, serves: Serves::Rows };
+    let order_by = || query.order_by.iter().map(|key| (&query.targets[key.target].expr, key.descending, key.nulls_first));
+    let plain = matches!(query.body, Body::Select) && query.sample.is_none();
+    if !plain {
+        return none;
     }
-    query
-        .order_by
-        .iter()
-        .map(|key| match &query.targets[key.target].expr {
-            Expr::Column(c) if c.level == 0 && !matches!(query.rels[c.rel].kind, RelKind::Window(_)) => {
-                let (descending, nulls_first) = (key.descending, key.nulls_first);
-                Some(WantedColumn { rel: c.rel, column: c.column, descending, nulls_first })
-            }
-            expr => {
-                let (rel, column) = sarg::indexed(&query.rels, expr)?;
-                Some(WantedColumn { rel, column, descending: key.descending, nulls_first: key.nulls_first })
-            }
-        })
-        .collect()
+    let read = query.limit.as_ref().map(|_| read_at_most(level, query));
+    let (groups, windows) = (query.is_grouped(), has_windows(query));
+    match (groups, windows, &query.distinct) {
+        (false, false, None) => {
+            let order = columns_of(query, order_by());
+            // Without an order that FROM can give, all its rows are needed before the first one is known.
+            let pipes = order.is_some() || query.order_by.is_empty();
+            RowsGoal { order: order.unwrap_or_default(), limit: read.filter(|_| pipes), serves: Serves::Rows }
+        }
+        // The rows of each key are in the wanted order among themselves.
+        (false, false, Some(on)) if !on.is_empty() => {
+            let Some(order) = columns_of(query, order_by()) else { return none };
+            let keys = on.iter().map(|at| query.targets[*at].expr.clone()).collect::<Vec<_>>();
+            let limit = read.map(|read| read * rows_per_group(level, query, &keys));
+            let order_by = query.order_by.len();
+            RowsGoal { order, limit, serves: Serves::Groups { order_by } }
+        }
+        (false, false, Some(_)) => {
+            let keys: Vec<&Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| &t.expr).collect();
+            grouped_goal(level, query, &keys, read).unwrap_or(none)
+        }
+        (true, false, None) if query.grouping_sets.is_empty() && !query.group_by.is_empty() => {
+            let keys: Vec<&Expr> = query.group_by.iter().collect();
+            grouped_goal(level, query, &keys, read).unwrap_or(none)
+        }
+        (false, true, None) => {
+            let Some(keys) = window::only_order(level.rels) else { return none };
+            let Some(order) = columns_of(query, keys.iter().copied()) else { return none };
+            let same_key = |(a, b): (Key<'_>, &Key<'_>)| same(a.0, b.0) && (a.1, a.2) == (b.1, b.2);
+            let comes = query.order_by.len() <= keys.len() && order_by().zip(&keys).all(same_key);
+            let limit = read.filter(|_| comes);
+            let order_by = if comes { query.order_by.len() } else { 0 };
+            RowsGoal { order, limit, serves: Serves::Window { order_by } }
+        }
+        _ => none,
+    }
+}
+
+/// The order in which groups by these keys are complete one after the other. It is of use where only the first ones are wanted.
+fn grouped_goal(level: &Level<'_>, query: &Query, keys: &[&Expr], read: Option<f64>) -> Option<RowsGoal> {
+    let read = read?;
+    let mut order: Vec<Key<'_>> = Vec::with_capacity(keys.len());
+    for key in &query.order_by {
+        let expr = &query.targets[key.target].expr;
+        if !keys.iter().any(|group| same(group, expr)) {
+            return None;
+        }
+        if !order.iter().any(|(other, ..)| same(other, expr)) {
+            order.push((expr, key.descending, key.nulls_first));
+        }
+    }
+    let (descending, nulls_first) = order.last().map_or((false, false), |last| (last.1, last.2));
+    for key in keys {
+        if !order.iter().any(|(other, ..)| same(other, key)) {
+            order.push((key, descending, nulls_first));
+        }
+    }
+    let own: Vec<Expr> = keys.iter().map(|key| (*key).clone()).collect();
+    let limit = read * rows_per_group(level, query, &own);
+    let order = columns_of(query, order.into_iter())?;
+    Some(RowsGoal { order, limit: Some(limit), serves: Serves::Groups { order_by: query.order_by.len() } })
+}
+
+/// Rows of FROM that are equal in some keys, before any condition.
+fn rows_per_group(level: &Level<'_>, query: &Query, keys: &[Expr]) -> f64 {
+    let mut rels = Vec::new();
+    query.from.iter().for_each(|from| super::pushdown::kept_rels(from, &mut rels));
+    let rows = rels.iter().map(|rel| level.rows[*rel]).fold(1.0, f64::max);
+    (rows / selectivity::groups(level, keys, rows)).max(1.0)
+}
+
+/// An order as one of columns of FROM, if it is about these alone.
+fn columns_of<'e>(query: &Query, keys: impl Iterator<Item = Key<'e>>) -> Option<Vec<WantedColumn>> {
+    keys.map(|(expr, descending, nulls_first)| match expr {
+        Expr::Column(c) if c.level == 0 && !matches!(query.rels[c.rel].kind, RelKind::Window(_)) => {
+            Some(WantedColumn { rel: c.rel, column: c.column, descending, nulls_first })
+        }
+        expr => {
+            let (rel, column) = sarg::indexed(&query.rels, expr)?;
+            Some(WantedColumn { rel, column, descending, nulls_first })
+        }
+    })
+    .collect()
 }
 
 fn has_windows(query: &Query) -> bool {
@@ -410,7 +505,7 @@ fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
     };
     let wanted = [WantedColumn { rel: *rel, column: column.column, descending, nulls_first: descending }];
     let subplans = level.subplans.len();
-    let joined = join::from_where(level, &query.from, &query.guards, Some(&filter), WantedRows { order: &wanted, limit: Some(1.0) })?;
+    let joined = join::from_where(level, &query.from, &query.guards, Some(&filter), WantedRows { order: &wanted, limit: Some(1.0), is_whole: true })?;
     if joined.ordered < wanted.len() {
         level.subplans.truncate(subplans);
         return Ok(None);
@@ -500,7 +595,7 @@ fn first_row(query: &Query, call: &AggCall) -> Query {
 }
 
 /// Grouping and aggregates.
-fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> {
+fn aggregate(level: &mut Level<'_>, query: &Query, input: Node, in_order: bool) -> Result<Node> {
     let mut keys: Vec<(Code, Slot, Oid)> = Vec::new();
     let mut grouped = Vec::new();
     for expr in &query.group_by {
@@ -597,6 +692,7 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
         sets: query.grouping_sets.clone(),
         groupings,
         stored,
+        in_order,
     })))
 }
 

@@ -80,7 +80,20 @@ pub(super) fn rewrite_locked(query: &Query) -> Option<Query> {
     let mut found = false;
     walk::walk(query.filter.as_ref()?, 0, &mut |e, _| found |= matches!(e, Expr::Subquery { .. }));
     let mut query = found.then(|| query.clone())?;
-    join_sublinks(&mut query, true).then_some(query)
+    // What says where the rows are says of one that has moved what a join would not ([`super::places`]).
+    let (mut places, mut others) = (Vec::new(), Vec::new());
+    query.filter.take().into_iter().for_each(|filter| walk::conjuncts(filter, &mut others));
+    others.retain(|condition| {
+        let is_place = matches!(condition, Expr::Subquery { kind: SubqueryKind::Any { left, .. }, .. } if left.iter().any(|left| left.ty().oid == types::oid::TID));
+        if is_place {
+            places.push(condition.clone());
+        }
+        !is_place
+    });
+    query.filter = others.into_iter().fold(None, |all, one| conjunction(all, Some(one)));
+    let linked = join_sublinks(&mut query, true);
+    query.filter = places.into_iter().fold(query.filter.take(), |all, one| conjunction(all, Some(one)));
+    linked.then_some(query)
 }
 
 /// Whether a query is no more than a join with a WHERE and a select list.

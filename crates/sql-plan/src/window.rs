@@ -16,7 +16,7 @@ use super::node::{
 };
 
 /// The window functions of a level, one after the other over the rows of `input`.
-pub(super) fn windows(level: &mut Level<'_>, input: Node) -> Result<Node> {
+pub(super) fn windows(level: &mut Level<'_>, input: Node, in_order: bool) -> Result<Node> {
     let rels = level.rels;
     let mut groups: Vec<Vec<(&WindowCall, Slot)>> = Vec::new();
     for (rel, entry) in rels.iter().enumerate() {
@@ -28,9 +28,21 @@ pub(super) fn windows(level: &mut Level<'_>, input: Node) -> Result<Node> {
     }
     let mut node = input;
     for group in groups {
-        node = window(level, &group, node)?;
+        node = window(level, &group, node, in_order)?;
     }
     Ok(node)
+}
+
+/// The order that the rows need for the window functions of a level, if all of them need the same.
+pub(super) fn only_order(rels: &[ir::Rel]) -> Option<Vec<(&ir::Expr, bool, bool)>> {
+    let mut calls = rels.iter().filter_map(|rel| match &rel.kind {
+        RelKind::Window(call) => Some(call),
+        _ => None,
+    });
+    let first = calls.next()?;
+    let partition = first.partition.iter().map(|expr| (expr, false, false));
+    let order = first.order.iter().map(|(expr, descending, nulls_first)| (expr, *descending, *nulls_first));
+    calls.all(|call| same_window(first, call)).then(|| partition.chain(order).collect())
 }
 
 fn same_window(a: &WindowCall, b: &WindowCall) -> bool {
@@ -39,7 +51,8 @@ fn same_window(a: &WindowCall, b: &WindowCall) -> bool {
         && a.order.iter().zip(&b.order).all(|(a, b)| same(&a.0, &b.0) && (a.1, a.2) == (b.1, b.2))
 }
 
-fn window(level: &mut Level<'_>, calls: &[(&WindowCall, Slot)], mut node: Node) -> Result<Node> {
+/// `in_order`: the rows come in the order of the window.
+fn window(level: &mut Level<'_>, calls: &[(&WindowCall, Slot)], mut node: Node, in_order: bool) -> Result<Node> {
     let first = calls[0].0;
     let mut computed = Vec::new();
     let (mut partition, mut order) = (Vec::new(), Vec::new());
@@ -64,7 +77,7 @@ fn window(level: &mut Level<'_>, calls: &[(&WindowCall, Slot)], mut node: Node) 
     if !computed.is_empty() {
         node = Node::Project(Arc::new(ProjectNode { input: node, targets: computed }));
     }
-    if !partition.is_empty() || !order.is_empty() {
+    if !in_order && (!partition.is_empty() || !order.is_empty()) {
         let keys = partition.iter().chain(&order).copied().collect();
         node = Node::Sort(Arc::new(SortNode { input: node, keys, slots: slots.clone(), limit: None }));
     }

@@ -249,8 +249,11 @@ fn node(at: &Node) -> Shown<'_> {
         Node::Sort(n) => Shown::new("Sort", "Sort").over([node(&n.input)]),
         Node::IncrementalSort(n) => Shown::new("Incremental Sort", "Incremental Sort").over([node(&n.sort.input)]),
         Node::Aggregate(n) => {
-            let (headline, strategy) =
-                if n.keys.is_empty() { ("Aggregate", "Plain") } else { ("HashAggregate", "Hashed") };
+            let (headline, strategy) = match (n.keys.is_empty(), n.in_order) {
+                (true, _) => ("Aggregate", "Plain"),
+                (false, true) => ("GroupAggregate", "Sorted"),
+                (false, false) => ("HashAggregate", "Hashed"),
+            };
             Shown::new(headline, "Aggregate")
                 .with("Strategy", strategy)
                 .with("Partial Mode", "Simple")
