@@ -41,3 +41,14 @@ EXPLAIN (COSTS off) SELECT big.id, small.n FROM big JOIN small ON small.id = big
 EXPLAIN (COSTS off) SELECT big.id, small.n FROM big JOIN small ON small.id = big.a ORDER BY small.id, big.id LIMIT 10;
 EXPLAIN (COSTS off) SELECT big.id, small.n FROM big JOIN small ON small.id = big.a LIMIT 10;
 EXPLAIN (COSTS off) SELECT big.id, small.n FROM big JOIN small ON small.id = big.a ORDER BY big.id;
+-- What a plan assumes of the values of parameters.
+PREPARE opt (int, text) AS SELECT * FROM big WHERE ($1 IS NULL OR a = $1) AND ($2 IS NULL OR s = $2);
+EXPLAIN (COSTS off) EXECUTE opt (5, NULL);
+EXPLAIN (COSTS off) EXECUTE opt (NULL, 'k7');
+EXPLAIN (COSTS off) EXECUTE opt (NULL, NULL);
+PREPARE given (int) AS SELECT * FROM big WHERE id = coalesce($1, id);
+EXPLAIN (COSTS off) EXECUTE given (5);
+EXPLAIN (COSTS off) EXECUTE given (NULL);
+PREPARE texts (text) AS SELECT * FROM big WHERE s LIKE $1;
+EXPLAIN (COSTS off) EXECUTE texts ('k1%');
+EXPLAIN (COSTS off) EXECUTE texts ('%k1');

@@ -2,8 +2,8 @@
 
 use base::{Error, LayoutId, Result, SqlState};
 use engine_api::{
-    CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, Expression, IndexDesc, Persistence, SequenceDesc, TableDesc, TableKind,
-    TableLockMode,
+    CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, Expression, IndexDesc, Persistence, SequenceDesc,
+    TableDesc, TableKind, TableLockMode,
 };
 use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType, RangeVar};
 use sql_bind::{Computed, bind_default};

@@ -232,7 +232,11 @@ pub(crate) struct SubplanState {
 enum SubqueryRows {
     List(Vec<Vec<Datum>>),
     /// Rows without NULL, and those with one.
-    Hashed { keys: KeyTable, types: Box<[Oid]>, with_null: Vec<Vec<Datum>> },
+    Hashed {
+        keys: KeyTable,
+        types: Box<[Oid]>,
+        with_null: Vec<Vec<Datum>>,
+    },
 }
 
 impl Env for Cx<'_, '_> {

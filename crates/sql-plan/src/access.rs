@@ -3,7 +3,8 @@
 use base::work::Count as _;
 use base::{Result, work};
 use engine_api::{IndexDesc, IndexKey, RowContent};
-use sql_ir::expr::Code;
+use sql_functions::{LIKE_BEHIND, LIKE_FIRST};
+use sql_ir::expr::{Code, compare_op_of};
 use sql_ir::row_codec::RowReader;
 use sql_ir::system_relation::{Key, SystemRelation};
 use sql_ir::{CompareOp, Expr, TableInfo};
@@ -135,7 +136,8 @@ impl<'e> Span<'e> {
         let mut span = Span::default();
         let mut keys = 1.0;
         for at in 0..index.keys.len() {
-            let list = || about(at).find(|sarg| sarg.is_list() && keys * values_of(sarg) <= KEYS_MAX.max(values_of(sarg)));
+            let list =
+                || about(at).find(|sarg| sarg.is_list() && keys * values_of(sarg) <= KEYS_MAX.max(values_of(sarg)));
             let Some(sarg) = about(at).find(|sarg| sarg.is_equality()).or_else(list) else { break };
             keys *= values_of(sarg);
             span.prefix.push(sarg.clone());
@@ -144,7 +146,7 @@ impl<'e> Span<'e> {
         if next < index.keys.len() {
             span.ends = [true, false].map(|is_lower| about(next).find(|sarg| sarg.is_end(is_lower)).cloned());
             if span.ends.iter().all(Option::is_none) {
-                let begins = about(next).find(|sarg| matches!(sarg.kind, SargKind::Prefix(_)));
+                let begins = about(next).find(|sarg| matches!(sarg.kind, SargKind::Prefix(_) | SargKind::PrefixOf(_)));
                 span.ends = [begins.cloned(), begins.cloned()];
             }
             if span.ends.iter().all(Option::is_none) {
@@ -166,7 +168,8 @@ impl<'e> Span<'e> {
     /// What it uses; a range may be both ends.
     fn sargs(&self) -> impl Iterator<Item = &Sarg<'e>> {
         let [lower, upper] = &self.ends;
-        let upper = upper.iter().filter(move |upper| lower.as_ref().is_none_or(|l| l.conjunct != upper.conjunct || l.is_part));
+        let upper =
+            upper.iter().filter(move |upper| lower.as_ref().is_none_or(|l| l.conjunct != upper.conjunct || l.is_part));
         self.prefix.iter().chain(lower).chain(upper)
     }
 
@@ -214,7 +217,9 @@ impl<'e> IndexWay<'e> {
     fn satisfied(&self) -> Vec<usize> {
         let Some((first, others)) = self.spans.split_first() else { return Vec::new() };
         let exact = first.sargs().filter(|sarg| first.satisfies(sarg)).map(|sarg| sarg.conjunct);
-        exact.filter(|number| others.iter().all(|span| span.sargs().any(|s| s.conjunct == *number && span.satisfies(s)))).collect()
+        exact
+            .filter(|number| others.iter().all(|span| span.sargs().any(|s| s.conjunct == *number && span.satisfies(s))))
+            .collect()
     }
 
     /// The conditions that lead to the rows, each once.
@@ -237,11 +242,39 @@ struct Split<'e> {
 }
 
 /// Whether an index has all rows that the conditions let through.
-fn has_all(info: &TableInfo, number: usize, rel: usize, conjuncts: &[Conjunct]) -> bool {
+fn has_all(level: &Level<'_>, info: &TableInfo, number: usize, rel: usize, conjuncts: &[Conjunct]) -> bool {
     let Some(code) = info.code(number) else { return false };
     let Some(predicate) = code.and_then(|c| c.predicate.as_ref()) else { return true };
-    let given: Vec<&Expr> = conjuncts.iter().filter(|c| !c.used && c.mask == 1 << rel).map(|c| &c.expr).collect();
-    sql_bind::all_implied(&given, &over_rel(predicate, rel))
+    let predicate = over_rel(predicate, rel);
+    let mut given: Vec<&Expr> = conjuncts.iter().filter(|c| !c.used && c.mask == 1 << rel).map(|c| &c.expr).collect();
+    if sql_bind::all_implied(&given, &predicate) {
+        return true;
+    }
+    // A parameter may be the constant that is asked for.
+    let mut parts = Vec::new();
+    walk::conjuncts(predicate.clone(), &mut parts);
+    let asked = |part: &Expr| given.iter().any(|condition| is_with_parameter(level, condition, part));
+    let known: Vec<Expr> = parts.into_iter().filter(asked).collect();
+    given.extend(&known);
+    !known.is_empty() && sql_bind::all_implied(&given, &predicate)
+}
+
+/// Whether a condition is what is asked for, `c = 'x'`, with a parameter in the constant's place that has its value.
+fn is_with_parameter(level: &Level<'_>, condition: &Expr, asked: &Expr) -> bool {
+    let (Expr::Call { function, args, .. }, Expr::Call { function: other, args: constant, .. }) = (condition, asked)
+    else {
+        return false;
+    };
+    match (args.as_slice(), constant.as_slice()) {
+        ([left, Expr::Param(param, ty)], [of, Expr::Const(value, of_ty)]) => {
+            std::ptr::eq(*function, *other)
+                && compare_op_of(function) == Some(CompareOp::Eq)
+                && ty.oid == of_ty.oid
+                && sql_bind::equal::same(left, of)
+                && level.cx.values.is_equal(*param, value)
+        }
+        _ => false,
+    }
 }
 
 /// By what a relation of the catalog can be read when rows of `available` are there: its key, and the value.
@@ -251,7 +284,7 @@ pub(super) fn key_of_system<'e>(
     conjuncts: &'e [Conjunct],
     available: Mask,
 ) -> Option<(&'static Key, &'e Expr)> {
-    let of = Of { rel, computed: Vec::new() };
+    let of = Of { rel, computed: Vec::new(), with: None };
     let about = conjuncts.iter().filter(|c| !c.used && c.mask & (1 << rel) != 0);
     let keys = about.filter_map(|conjunct| {
         let (column, op, value, via) = compared(&conjunct.expr, &of, available)?;
@@ -273,7 +306,7 @@ pub(super) fn choose<'e>(
     work::beat(16 * conjuncts.len());
     let available = available | level.around;
     let total = level.rows[rel];
-    let of = Of::new(rel, info);
+    let of = Of::new(rel, info, Some(&level.cx.values));
     let (mut sargs, mut splits) = (Vec::new(), Vec::new());
     let may_lead = |c: &Conjunct| !c.used && c.mask & (1 << rel) != 0 && leak::may_lead(c, rel, conjuncts);
     for (number, conjunct) in conjuncts.iter().enumerate().filter(|(_, c)| may_lead(c)) {
@@ -305,7 +338,7 @@ pub(super) fn choose<'e>(
             best = path;
         }
     };
-    let usable = |number: &usize| has_all(info, *number, rel, conjuncts);
+    let usable = |number: &usize| has_all(level, info, *number, rel, conjuncts);
     for number in (0..info.indexes.len()).filter(usable) {
         table.index_paths(number, &sargs, &splits, wanted, &mut offer);
     }
@@ -360,7 +393,7 @@ struct OfTable<'t, 'a> {
 
 impl OfTable<'_, '_> {
     /// Rows that spans of an index lead to.
-    fn visited(&self, number: usize, spans: &[Span<'_>], split: Option<usize>) -> f64 {
+    fn visited(&self, number: usize, spans: &[Span<'_>]) -> f64 {
         let index = &self.info.indexes[number];
         let has_null = |sarg: &Sarg<'_>| matches!(sarg.kind, SargKind::Is(Datum::Null));
         let is_key = |span: &Span<'_>| span.prefix.len() == index.keys.len() && !span.prefix.iter().any(has_null);
@@ -373,7 +406,7 @@ impl OfTable<'_, '_> {
         };
         let total = self.total * within;
         if self.level.tables[self.rel].is_some() {
-            let mut used: Vec<usize> = split.into_iter().collect();
+            let mut used: Vec<usize> = Vec::new();
             for sarg in spans.iter().flat_map(Span::sargs) {
                 if !used.contains(&sarg.conjunct) {
                     used.push(sarg.conjunct);
@@ -414,7 +447,7 @@ impl OfTable<'_, '_> {
         for split in splits {
             let spans = self.split_spans(number, sargs, split);
             if let Some(spans) = spans {
-                offer(self.index_path(number, spans, Some(split.conjunct), false, wanted));
+                offer(self.index_path(number, spans, Some(split), false, wanted));
             }
         }
         let lists = plain.first_list().is_some();
@@ -442,7 +475,7 @@ impl OfTable<'_, '_> {
         &self,
         number: usize,
         spans: Vec<Span<'e>>,
-        split: Option<usize>,
+        split: Option<&Split<'e>>,
         merges: bool,
         wanted: Option<Wanted<'_>>,
     ) -> Option<Path<'e>> {
@@ -453,7 +486,14 @@ impl OfTable<'_, '_> {
         if (!leads || merges) && ordered == 0 {
             return None;
         }
-        let rows = self.visited(number, &spans, split).max(1.0).min(self.total);
+        let rows = match split {
+            Some(split) => {
+                let each = spans.iter().zip(split.any).map(|(span, one)| self.visited_alternative(number, span, one));
+                each.sum::<f64>()
+            }
+            None => self.visited(number, &spans),
+        };
+        let rows = rows.max(1.0).min(self.total);
         let way = IndexWay { number, spans, reverse, merges };
         let left = self.left.saturating_sub(way.conditions().len());
         let keys: f64 = way.spans.iter().map(Span::keys).sum();
@@ -469,7 +509,7 @@ impl OfTable<'_, '_> {
 
     /// The way to the rows of a disjunction whose alternatives lead to them by several indexes.
     fn union_path<'e>(&self, sargs: &[Sarg<'e>], split: &Split<'e>, wanted: Option<Wanted<'_>>) -> Option<Path<'e>> {
-        let usable = |number: &usize| has_all(self.info, *number, self.rel, self.conjuncts);
+        let usable = |number: &usize| has_all(self.level, self.info, *number, self.rel, self.conjuncts);
         let numbers: Vec<usize> = (0..self.info.indexes.len()).filter(usable).collect();
         let mut spans = Vec::with_capacity(split.each.len());
         let mut visited = 0.0;
@@ -497,8 +537,10 @@ impl OfTable<'_, '_> {
 
     /// Rows that the span of one alternative leads to.
     fn visited_alternative(&self, number: usize, span: &Span<'_>, one: &Expr) -> f64 {
-        if self.level.tables[self.rel].is_none() {
-            return self.visited(number, std::slice::from_ref(span), None).max(1.0);
+        let index = &self.info.indexes[number];
+        let is_key = index.is_immediate() && span.prefix.len() == index.keys.len();
+        if self.level.tables[self.rel].is_none() || is_key {
+            return self.visited(number, std::slice::from_ref(span)).max(1.0);
         }
         let beside: Vec<&Conjunct> =
             span.sargs().filter(|sarg| !sarg.is_part).map(|sarg| &self.conjuncts[sarg.conjunct]).collect();
@@ -535,7 +577,8 @@ impl OfTable<'_, '_> {
         let is_merged = |column: usize| merges && first.prefix.iter().any(|s| s.is_list() && s.column == column);
         let not_null = |column: usize| {
             self.info.desc.columns.get(column).is_some_and(|c| c.not_null)
-                || (others.is_empty() && first.sargs().any(|s| s.column == column && !matches!(s.kind, SargKind::Is(_))))
+                || (others.is_empty()
+                    && first.sargs().any(|s| s.column == column && !matches!(s.kind, SargKind::Is(_))))
         };
         let columns = || (0..index.keys.len()).map(|at| key_number(number, index, at));
         let is_key = |column: usize| !constant(column) && !is_merged(column);
@@ -662,6 +705,7 @@ fn scan_by(
     let available = available | level.around;
     let path = choose(level, rel, info, snapshot, available, wanted);
     let (rows, cost, ordered) = (path.rows, path.cost, path.ordered);
+    level.cx.values.reads(cost, level.cx.params);
     let mut shown: Vec<&Expr> = Vec::new();
     let mut keys = None;
     let access = match &path.way {
@@ -836,7 +880,7 @@ fn key_span(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, span: &S
             SargKind::Array(array) => KeyValue::List(ListSource::Array(level.compile(array)?)),
             SargKind::Is(Datum::Null) => KeyValue::Null,
             SargKind::Is(value) => KeyValue::Value(Code::Const(value.clone())),
-            SargKind::NotNull | SargKind::Prefix(_) | SargKind::Row(_) => {
+            SargKind::NotNull | SargKind::Prefix(_) | SargKind::PrefixOf(_) | SargKind::Row(_) => {
                 return Err(base::Error::internal("a range inside of a key"));
             }
         };
@@ -852,6 +896,11 @@ fn key_span(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, span: &S
                 let text = if is_lower { Some(&prefix.first) } else { prefix.behind.as_ref() };
                 let value = |text: &String| Code::Const(Datum::Text(text.as_str().into()));
                 text.map(|text| Bound { value: value(text), more: Vec::new(), inclusive: is_lower })
+            }
+            SargKind::PrefixOf(pattern) => {
+                let function = if is_lower { &LIKE_FIRST } else { &LIKE_BEHIND };
+                let value = Code::Call { function, args: Box::new([level.compile(pattern)?]) };
+                Some(Bound { value, more: Vec::new(), inclusive: is_lower })
             }
             &SargKind::Compare(op, value, via) => {
                 let inclusive = matches!(op, CompareOp::Ge | CompareOp::Le) || !via.is_exact();

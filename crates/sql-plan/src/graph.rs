@@ -203,7 +203,8 @@ pub(super) fn columns_of(rel: usize, wanted: &[WantedColumn], conjuncts: &[Conju
 
 /// Whether a condition is an equality of two columns of one class.
 fn is_member(expr: &Expr, classes: &[Vec<sql_ir::Column>]) -> bool {
-    let Some((Expr::Column(a), Expr::Column(b), _)) = hashable(expr) else { return false };
+    let Some((a, b, _)) = hashable(expr) else { return false };
+    let (Some(a), Some(b)) = (implied::labelled_column(a), implied::labelled_column(b)) else { return false };
     classes.iter().any(|class| {
         let has = |column: &sql_ir::Column| class.iter().any(|c| (c.rel, c.column) == (column.rel, column.column));
         has(a) && has(b)
@@ -308,7 +309,11 @@ impl Guess for Graph<'_, '_, '_> {
 
     fn groups(&self, ordered: usize, rows: f64) -> f64 {
         let columns = self.wanted.order.iter().take(ordered);
-        columns.fold(1.0, |groups, c| groups * selectivity::groups_by_columns(self.level, c.rel, &[(c.column, false, false)], rows)).min(rows)
+        columns
+            .fold(1.0, |groups, c| {
+                groups * selectivity::groups_by_columns(self.level, c.rel, &[(c.column, false, false)], rows)
+            })
+            .min(rows)
     }
 
     fn lookup(&self, left: Set, number: usize) -> Option<f64> {

@@ -2,7 +2,7 @@
 
 use base::work::Count as _;
 use sql_bind::equal::same;
-use sql_ir::{Column, Expr};
+use sql_ir::{CastKind, Column, Expr};
 
 use super::access::Conjunct;
 use super::join::hashable;
@@ -65,13 +65,24 @@ fn conjunction(mut all: Vec<Expr>) -> Expr {
 /// Two columns of different rels and one type that a condition makes equal.
 fn equated(conjunct: &Conjunct) -> Option<(Column, Column)> {
     let (a, b, _) = hashable(&conjunct.expr)?;
-    match (a, b) {
-        (Expr::Column(a), Expr::Column(b))
-            if a.level == 0 && b.level == 0 && a.rel != b.rel && a.ty.oid == b.ty.oid =>
-        {
-            Some((*a, *b))
-        }
+    let (a, b) = (labelled_column(a)?, labelled_column(b)?);
+    (a.rel != b.rel && a.ty.oid == b.ty.oid).then_some((*a, *b))
+}
+
+/// The column that an expression is, whatever it is labelled as.
+pub(super) fn labelled_column(expr: &Expr) -> Option<&Column> {
+    match expr {
+        Expr::Column(column) if column.level == 0 => Some(column),
+        Expr::Cast { arg, kind: CastKind::Relabel, .. } => labelled_column(arg),
         _ => None,
+    }
+}
+
+/// An expression that is a column, labelled as something, with another column in its place.
+fn with_column(expr: &mut Expr, column: Column) {
+    match expr {
+        Expr::Cast { arg, kind: CastKind::Relabel, .. } => with_column(arg, column),
+        other => *other = Expr::Column(column),
     }
 }
 
@@ -100,12 +111,9 @@ pub(super) fn classes(conjuncts: &[Conjunct]) -> Vec<Vec<Column>> {
 
 /// The number of the class that a column is of, or the columns that a condition makes equal.
 pub(super) fn class_of(classes: &[Vec<Column>], expr: &Expr) -> Option<usize> {
-    let column = match expr {
-        Expr::Column(column) => column,
-        other => match hashable(other)? {
-            (Expr::Column(column), ..) => column,
-            _ => return None,
-        },
+    let column = match labelled_column(expr) {
+        Some(column) => column,
+        None => labelled_column(hashable(expr)?.0)?,
     };
     classes.iter().position(|class| class.iter().any(|c| place(c) == place(column)))
 }
@@ -118,11 +126,12 @@ pub(super) fn derive(conjuncts: &mut Vec<Conjunct>) {
         let mut by_values: Vec<(&Conjunct, usize)> = Vec::new();
         for conjunct in conjuncts.iter() {
             let Some((a, b, _)) = hashable(&conjunct.expr) else { continue };
-            let is_value = |expr: &Expr| {
-                Conjunct::new(expr.clone()).mask == 0 && expr.ty().oid == class[0].ty.oid && !has_subquery(expr)
+            let is_value = |expr: &Expr, member: &Expr| {
+                Conjunct::new(expr.clone()).mask == 0 && expr.ty().oid == member.ty().oid && !has_subquery(expr)
             };
-            let is_member = |expr: &Expr| matches!(expr, Expr::Column(c) if class.iter().any(|m| place(m) == place(c) && c.level == 0));
-            match (is_member(a) && is_value(b), is_member(b) && is_value(a)) {
+            let is_member =
+                |expr: &Expr| labelled_column(expr).is_some_and(|c| class.iter().any(|m| place(m) == place(c)));
+            match (is_member(a) && is_value(b, a), is_member(b) && is_value(a, b)) {
                 (true, _) => by_values.push((conjunct, 0)),
                 (_, true) => by_values.push((conjunct, 1)),
                 _ => {}
@@ -130,7 +139,10 @@ pub(super) fn derive(conjuncts: &mut Vec<Conjunct>) {
         }
         if let Some((conjunct, side)) = by_values.first() {
             for member in &class {
-                let has = |(c, side): &(&Conjunct, usize)| matches!(&c.expr, Expr::Call { args, .. } if matches!(&args[*side], Expr::Column(c) if place(c) == place(member)));
+                let has = |(c, side): &(&Conjunct, usize)| match &c.expr {
+                    Expr::Call { args, .. } => labelled_column(&args[*side]).is_some_and(|c| place(c) == place(member)),
+                    _ => false,
+                };
                 if !by_values.iter().any(has) {
                     derived.extend(with_side(&conjunct.expr, *side, *member));
                 }
@@ -178,10 +190,10 @@ pub(super) fn has_subquery(expr: &Expr) -> bool {
 fn with_side(equality: &Expr, side: usize, column: Column) -> Option<Expr> {
     let mut expr = equality.clone();
     let Expr::Call { args, .. } = &mut expr else { return None };
-    if args[side].ty().oid != column.ty.oid {
+    if labelled_column(&args[side])?.ty.oid != column.ty.oid {
         return None;
     }
-    args[side] = Expr::Column(column);
+    with_column(&mut args[side], column);
     Some(expr)
 }
 

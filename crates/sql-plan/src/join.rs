@@ -24,8 +24,8 @@ use super::node::{
     CteScanNode, DistinctNode, FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node,
     ProjectNode, Subplan, SubqueryNode, SystemNode, WorkTableNode,
 };
-use super::sarg::known;
 use super::order::{self, Goal, Method, Order};
+use super::sarg::known;
 use super::{explain, leak, pushdown, selectivity, walk};
 
 /// A joined part of FROM.
@@ -190,7 +190,12 @@ fn list(
     }
     let order = {
         let graph = Graph::new(level, &parts, conjuncts, wanted);
-        let goal = Goal { is_ordered: !wanted.order.is_empty(), keys: wanted.order.len(), limit: wanted.limit, is_whole: wanted.is_whole };
+        let goal = Goal {
+            is_ordered: !wanted.order.is_empty(),
+            keys: wanted.order.len(),
+            limit: wanted.limit,
+            is_whole: wanted.is_whole,
+        };
         order::choose(&graph.places(), &graph, goal)
     };
     let order = order.ok_or_else(|| Error::internal("no order of joins"))?;
@@ -278,6 +283,10 @@ fn run_per_row(level: &Level<'_>, parts: &mut [Part<'_>]) {
     };
     for at in 0..parts.len() {
         let Some(rel) = number(&parts[at]) else { continue };
+        // The rows of a semi- or anti-join's right side come nowhere.
+        if matches!(parts[at].join, JoinType::Semi | JoinType::Anti) {
+            continue;
+        }
         let own = parts[at].mask;
         let is_before = |other: &&Part<'_>| {
             let makes_rows = matches!(other.join, JoinType::Inner | JoinType::Left);
@@ -361,11 +370,11 @@ fn by_row(level: &mut Level<'_>, part: &mut Part<'_>, conjuncts: &[Conjunct]) ->
     let (mut inner, mut needs) = (None, 0);
     for conjunct in conditions.iter().filter(|c| !c.used && c.after == 0 && c.mask & own != 0 && c.mask != own) {
         let Some((a, b, _)) = hashable(&conjunct.expr) else { continue };
-        let is_column = |expr: &Expr| matches!(expr, Expr::Column(c) if c.level == 0 && c.rel == rel);
+        let is_column = |expr: &Expr| implied::labelled_column(expr).is_some_and(|c| c.rel == rel);
         let (column, value) = if is_column(a) { (a, b) } else { (b, a) };
-        let Expr::Column(column) = column else { continue };
+        let Some(column) = implied::labelled_column(column) else { continue };
         let plain = known(value, rel, Mask::MAX) && !implied::has_subquery(value);
-        if column.rel != rel || column.level != 0 || !plain {
+        if column.rel != rel || !plain {
             continue;
         }
         if pushdown::takes(query, rel, &[column.column], &conjunct.expr) {
@@ -533,7 +542,8 @@ pub(super) fn hash_keys(conjuncts: &[Conjunct], left: Mask, right: Mask) -> Vec<
             };
             let equal = |key: &(usize, Expr, Expr, Oid)| {
                 let classes = classes.get_or_insert_with(|| implied::classes(conjuncts));
-                implied::class_of(classes, l).is_some_and(|class| implied::class_of(classes, &conjuncts[key.0].expr) == Some(class))
+                implied::class_of(classes, l)
+                    .is_some_and(|class| implied::class_of(classes, &conjuncts[key.0].expr) == Some(class))
             };
             if !derived || !keys.iter().any(equal) {
                 keys.push((i, key_of(l, ty), key_of(r, ty), ty));
@@ -852,7 +862,8 @@ impl Builder<'_, '_> {
 /// Has a subquery in FROM be read for each row of others.
 fn use_by_row(level: &mut Level<'_>, part: &mut Part<'_>) {
     if let Item::Rel(rel) = part.item
-        && let Some(ByRow { plan: RowPlan::Subquery(subplan), .. }) = part.by_row.take_if(|by_row| matches!(by_row.plan, RowPlan::Subquery(_)))
+        && let Some(ByRow { plan: RowPlan::Subquery(subplan), .. }) =
+            part.by_row.take_if(|by_row| matches!(by_row.plan, RowPlan::Subquery(_)))
     {
         level.planned[rel] = Some(subplan);
     }

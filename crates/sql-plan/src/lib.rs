@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod assume;
 mod cte;
 mod exists;
 mod explain;
@@ -47,17 +48,18 @@ use sql_functions::statistics::TableStatistics;
 use sql_ir::{self as ir, Statement};
 use types::Datum;
 
+pub use assume::Assumption;
 pub use explain::{ExplainFormat, ExplainOptions, ExplainTimes};
 pub use foreign_key::{EngineRows, ParentChange, ReferencedKey, ReferencingKey, referenced, referencing};
 pub use methods::{PlanMethod, PlanMethods};
 pub use node::{
     Access, AggregateCall, AggregateNode, AggregateResult, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode,
     DistinctNode, FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, IncrementalSortNode, InsertNode,
-    InsertRows, JoinType, KeyColumn, KeyPart, KeySpan, KeyValue, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode,
-    MergeJoinNode, MergeKey, MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable,
-    ProjectNode, QueryPlan, RecursionNode, RowChoice, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage,
-    StoredColumns, Subplan, SubqueryNode, SystemNode, Target, UnionNode, UnionPart, UpdateNode, UpdateSet, ValuesNode,
-    WindowFrameNode, WindowNode, WorkTableNode,
+    InsertRows, JoinType, KeyColumn, KeyPart, KeySpan, KeyValue, LimitNode, ListSource, LockRowsNode, LockTarget,
+    MaterializeNode, MergeJoinNode, MergeKey, MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame,
+    PlannedTable, ProjectNode, QueryPlan, RecursionNode, RowChoice, SampleNode, ScanNode, SetOpNode, SortNode,
+    SortSlot, Stage, StoredColumns, Subplan, SubqueryNode, SystemNode, Target, UnionNode, UnionPart, UpdateNode,
+    UpdateSet, ValuesNode, WindowFrameNode, WindowNode, WorkTableNode,
 };
 
 pub use walk::computes_parameters;
@@ -77,6 +79,10 @@ pub struct Plan {
     pub row_ids: Vec<RowOf>,
     /// Making it took long, so that it is large.
     pub is_large: bool,
+    /// What it assumes of the values of parameters.
+    pub assumes: Box<[Assumption]>,
+    /// With values of the parameters a better one may be made.
+    pub may_be_better: bool,
 }
 
 impl Drop for Plan {
@@ -117,6 +123,8 @@ pub(crate) struct PlanContext<'a> {
     pub params: usize,
     /// Values that the parameters have this time: what the plan is good for, if they are typical.
     pub hints: &'a [Datum],
+    /// The same, for what the plan assumes of them.
+    pub values: assume::Values<'a>,
     /// For trying conditions out.
     pub eval: Option<&'a dyn EvalContext>,
     /// The plan is made to be shown: its nodes are counted.
@@ -154,7 +162,8 @@ pub fn plan(
 ) -> Result<Arc<Plan>> {
     let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
     let (params, cells) = (walk::params(statement), cte::Cells::default());
-    run(statement, &PlanContext { catalog, stats, cells, params, hints, eval, explains, verbose, methods })
+    let values = assume::Values::new(hints);
+    run(statement, &PlanContext { catalog, stats, cells, params, hints, values, eval, explains, verbose, methods })
 }
 
 /// Plans a cursor's query: as [`plan`] does, with the identities of the rows that WHERE CURRENT OF may be about.
@@ -170,12 +179,15 @@ pub fn plan_cursor(
     let before = work::total();
     let params = walk::params(&Statement::Select(Box::new(query.clone())));
     let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
-    let cx =
-        PlanContext { catalog, stats, cells: cte::Cells::default(), params, hints, eval, explains, verbose, methods };
-    let (root, row_ids) = query::plan_cursor(query, &cx)?;
+    let (cells, values) = (cte::Cells::default(), assume::Values::new(hints));
+    let cx = PlanContext { catalog, stats, cells, params, hints, values, eval, explains, verbose, methods };
+    let folded = cx.values.folded_query(query);
+    let (root, row_ids) = query::plan_cursor(folded.as_ref().unwrap_or(query), &cx)?;
     let cells = cx.cells.counts();
     let is_large = work::is_long_since(before);
-    Ok(Arc::new(Plan { root: Arc::new(root), changes: false, fills: false, cells, row_ids, is_large }))
+    let (assumes, may_be_better) = cx.values.taken();
+    let root = Arc::new(root);
+    Ok(Arc::new(Plan { root, changes: false, fills: false, cells, row_ids, is_large, assumes, may_be_better }))
 }
 
 /// Plans a statement whose registers have room for at least `params` parameters.
@@ -196,6 +208,7 @@ pub(crate) fn plan_with_params(
             cells,
             params,
             hints: &[],
+            values: assume::Values::default(),
             eval: None,
             explains: false,
             verbose: false,
@@ -206,6 +219,8 @@ pub(crate) fn plan_with_params(
 
 fn run(statement: &Statement, cx: &PlanContext<'_>) -> Result<Arc<Plan>> {
     let before = work::total();
+    let folded = (cx.params > 0).then(|| cx.values.folded(statement)).flatten();
+    let statement = folded.as_ref().unwrap_or(statement);
     let (root, outer) = modify::statement(statement, cx)?;
     if !outer.is_empty() {
         return Err(Error::internal("the outermost query refers to one around it"));
@@ -213,10 +228,21 @@ fn run(statement: &Statement, cx: &PlanContext<'_>) -> Result<Arc<Plan>> {
     let changes = !matches!(statement, Statement::Select(_));
     let fills = (changes && !root.output.is_empty()) || root.ctes.iter().any(|cte| cte.modifies);
     let (root, cells, is_large) = (Arc::new(root), cx.cells.counts(), work::is_long_since(before));
-    Ok(Arc::new(Plan { root, changes, fills, cells, row_ids: Vec::new(), is_large }))
+    let (assumes, may_be_better) = cx.values.taken();
+    Ok(Arc::new(Plan { root, changes, fills, cells, row_ids: Vec::new(), is_large, assumes, may_be_better }))
 }
 
 impl Plan {
+    /// Whether it is right for these values of the parameters, and no better one is known to be made for them.
+    pub fn suits(&self, params: &[Datum]) -> bool {
+        !self.may_be_better && self.assumes.iter().all(|assumption| assumption.holds(params))
+    }
+
+    /// Whether it depends on values of the parameters.
+    pub fn depends_on_values(&self) -> bool {
+        self.may_be_better || !self.assumes.is_empty()
+    }
+
     /// The plan of the outermost query.
     pub fn query(&self) -> &Arc<QueryPlan> {
         &self.root

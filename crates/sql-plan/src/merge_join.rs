@@ -121,9 +121,8 @@ fn follow_index(keys: &mut [Key], rel: usize, info: &TableInfo, is_left: bool) -
         if index.keys.len() < keys.len() || index.predicate.is_some() {
             continue;
         }
-        let place = |at: usize| {
-            keys.iter().position(|key| is_column(key.of(is_left), rel, key_number(number, index, at)))
-        };
+        let place =
+            |at: usize| keys.iter().position(|key| is_column(key.of(is_left), rel, key_number(number, index, at)));
         let places: Vec<usize> = (0..keys.len()).map_while(place).collect();
         let mut each = places.clone();
         each.sort_unstable();
@@ -191,7 +190,8 @@ pub(super) fn cost_in_order(
 ) -> Option<f64> {
     let RelKind::Table(info) = &level.rels[rel].kind else { return None };
     let wanted = columns(keys, rel, is_left)?;
-    let path = access::choose(level, rel, info, conditions, 0, Some(Wanted { order: &wanted, limit: None, is_whole: true }));
+    let path =
+        access::choose(level, rel, info, conditions, 0, Some(Wanted { order: &wanted, limit: None, is_whole: true }));
     (path.ordered == wanted.len()).then_some(path.cost)
 }
 

@@ -7,8 +7,8 @@ use engine_api::{ConflictArbiter, RowLockMode};
 use sql_ir::expr::{Code, Slot};
 use sql_ir::row_codec::{RowReader, RowWriter};
 use sql_ir::{
-    self as ir, ColumnSource, Delete, Expr, From, Insert, InsertSource, JoinKind, Merge, MergeAction, MergeKind, OnConflict,
-    Query, Rel, Statement, TableInfo, Update,
+    self as ir, ColumnSource, Delete, Expr, From, Insert, InsertSource, JoinKind, Merge, MergeAction, MergeKind,
+    OnConflict, Query, Rel, Statement, TableInfo, Update,
 };
 
 use super::level::{Level, Outer};
@@ -282,7 +282,9 @@ fn choice(level: &mut Level<'_>, query: &Query) -> Result<RowChoice> {
 /// The rows to change: those of FROM and WHERE, or the one that a cursor is on.
 fn rows(level: &mut Level<'_>, query: &Query, table: &Arc<TableInfo>) -> Result<Node> {
     let Some(cursor) = &query.current_of else {
-        return Ok(join::from_where(level, &query.from, &query.guards, query.filter.as_ref(), WantedRows::default())?.node);
+        return Ok(
+            join::from_where(level, &query.from, &query.guards, query.filter.as_ref(), WantedRows::default())?.node
+        );
     };
     if !matches!(query.from[..], [From::Rel(0)]) {
         return Err(Error::unsupported("WHERE CURRENT OF with other tables is not supported"));

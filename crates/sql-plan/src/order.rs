@@ -401,7 +401,12 @@ impl Search<'_> {
             if let Some((right_rows, right_cost)) = alone {
                 if has_keys {
                     let start = before.start + right_cost + right_rows * 1.5 + hashing;
-                    offer(start, start + before.cost - before.start + before.rows + rows * 0.3, Method::Hash, Side::Left);
+                    offer(
+                        start,
+                        start + before.cost - before.start + before.rows + rows * 0.3,
+                        Method::Hash,
+                        Side::Left,
+                    );
                 } else {
                     let start = before.start + right_cost + right_rows + looping;
                     let cost = start + before.cost - before.start + before.rows * right_rows * 0.5 + rows * 0.3;

@@ -40,18 +40,16 @@ fn strict(expr: &Expr) -> Mask {
     match expr {
         Expr::Column(c) if c.level == 0 => 1 << c.rel,
         Expr::Call { function, args, .. } if function.strict => args.iter().fold(0, |mask, arg| mask | strict(arg)),
-        Expr::Cast { arg, kind: CastKind::Relabel | CastKind::InOut | CastKind::Typmod | CastKind::Collate(_), .. } => {
-            strict(arg)
-        }
+        Expr::Cast {
+            arg, kind: CastKind::Relabel | CastKind::InOut | CastKind::Typmod | CastKind::Collate(_), ..
+        } => strict(arg),
         Expr::AnyAll { all, function, left, right } if function.strict => match right {
             // With nothing to compare with, ALL holds of NULL, too.
             AnyAllSource::List(items) if !items.is_empty() || !all => strict(left),
             AnyAllSource::Array(_) if !all => strict(left),
             _ => 0,
         },
-        Expr::RowCompare { pairs, .. } => {
-            pairs.first().map_or(0, |(left, right, ..)| strict(left) | strict(right))
-        }
+        Expr::RowCompare { pairs, .. } => pairs.first().map_or(0, |(left, right, ..)| strict(left) | strict(right)),
         Expr::Not(arg) => strict(arg),
         _ => 0,
     }
@@ -308,6 +306,19 @@ fn leave_out(item: &mut From, gone: usize) {
     leave_out(right, gone);
     if *kind == JoinKind::Left && matches!(**right, From::Rel(rel) if rel == gone) {
         *item = std::mem::replace(&mut **left, From::Rel(0));
+    }
+}
+
+/// The table whose rows those of an item are, each once at most: it is joined with what has one partner at most for each of its rows.
+pub(super) fn only_rel(query: &Query, item: &From) -> Option<usize> {
+    match item {
+        From::Rel(rel) => Some(*rel),
+        From::Join { kind: JoinKind::Semi | JoinKind::Anti, left, .. } => only_rel(query, left),
+        From::Join { kind: JoinKind::Left | JoinKind::Inner, left, right, on } => match (&**right, on) {
+            (From::Rel(rel), Some(on)) if has_one_partner(query, *rel, on) => only_rel(query, left),
+            _ => None,
+        },
+        From::Join { .. } => None,
     }
 }
 

@@ -90,7 +90,8 @@ pub(super) fn push_implied(query: &mut Query, alone: bool) -> bool {
     let mut joins = Vec::new();
     query.from.iter().for_each(|item| null_side_rels(item, &mut joins));
     for (rel, on) in joins.into_iter().filter(|(rel, _)| is_subquery(rel)) {
-        let mut all: Vec<Conjunct> = conditions.iter().cloned().map(Conjunct::new).filter(|c| c.mask & (1 << rel) == 0).collect();
+        let mut all: Vec<Conjunct> =
+            conditions.iter().cloned().map(Conjunct::new).filter(|c| c.mask & (1 << rel) == 0).collect();
         let mut own = Vec::new();
         walk::conjuncts(on.clone(), &mut own);
         all.extend(own.into_iter().map(Conjunct::new));
@@ -233,10 +234,12 @@ fn selects(inner: &Query, target: &Expr) -> bool {
     let grouped = inner.is_grouped();
     // In a set that a column is not grouped by it is NULL.
     let is_key = || inner.grouping_sets.is_empty() && inner.group_by.iter().any(|key| same(key, target));
-    let windows = || inner.rels.iter().filter_map(|rel| match &rel.kind {
-        RelKind::Window(call) => Some(call),
-        _ => None,
-    });
+    let windows = || {
+        inner.rels.iter().filter_map(|rel| match &rel.kind {
+            RelKind::Window(call) => Some(call),
+            _ => None,
+        })
+    };
     fits && (!grouped || is_key()) && windows().all(|call| call.partition.iter().any(|key| same(key, target)))
 }
 

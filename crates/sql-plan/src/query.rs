@@ -256,12 +256,7 @@ struct Source {
     ordered: usize,
 }
 
-fn source(
-    level: &mut Level<'_>,
-    query: &Query,
-    grouped: bool,
-    wanted: WantedRows<'_>,
-) -> Result<Source> {
+fn source(level: &mut Level<'_>, query: &Query, grouped: bool, wanted: WantedRows<'_>) -> Result<Source> {
     Ok(match &query.body {
         Body::Select => match grouped.then(|| minimum(level, query)).transpose()?.flatten() {
             Some(node) => Source { node, rows: 1.0, cost: 4.0, ordered: 0 },
@@ -377,7 +372,8 @@ type Key<'e> = (&'e Expr, bool, bool);
 /// What should come from FROM.
 fn goal(level: &Level<'_>, query: &Query) -> RowsGoal {
     let none = RowsGoal { order: Vec::new(), limit: None, serves: Serves::Rows };
-    let order_by = || query.order_by.iter().map(|key| (&query.targets[key.target].expr, key.descending, key.nulls_first));
+    let order_by =
+        || query.order_by.iter().map(|key| (&query.targets[key.target].expr, key.descending, key.nulls_first));
     let plain = matches!(query.body, Body::Select) && query.sample.is_none();
     if !plain {
         return none;
@@ -473,7 +469,8 @@ fn has_windows(query: &Query) -> bool {
 
 /// Rows that LIMIT and OFFSET ask for, as far as they are known; PostgreSQL takes a tenth of all where they are not, this is few.
 fn read_at_most(level: &Level<'_>, query: &Query) -> f64 {
-    let known = |expr: &Option<Expr>, otherwise: f64| match expr.as_ref().map(|expr| selectivity::value_of(level, expr)) {
+    let known = |expr: &Option<Expr>, otherwise: f64| match expr.as_ref().map(|expr| selectivity::value_of(level, expr))
+    {
         None => 0.0,
         Some(Some(value)) => value.integer().map_or(f64::MAX, |rows| rows.max(0) as f64),
         Some(None) => otherwise,
@@ -505,7 +502,13 @@ fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
     };
     let wanted = [WantedColumn { rel: *rel, column: column.column, descending, nulls_first: descending }];
     let subplans = level.subplans.len();
-    let joined = join::from_where(level, &query.from, &query.guards, Some(&filter), WantedRows { order: &wanted, limit: Some(1.0), is_whole: true })?;
+    let joined = join::from_where(
+        level,
+        &query.from,
+        &query.guards,
+        Some(&filter),
+        WantedRows { order: &wanted, limit: Some(1.0), is_whole: true },
+    )?;
     if joined.ordered < wanted.len() {
         level.subplans.truncate(subplans);
         return Ok(None);
@@ -586,7 +589,9 @@ fn first_row(query: &Query, call: &AggCall) -> Query {
     };
     // The query whose aggregates these were is one further around it.
     sql_bind::visit::walk_query_mut(&mut first, 0, &mut |expr, depth| match expr {
-        Expr::Column(Column { level, .. }) | Expr::WholeRow { level, .. } | Expr::Agg { level, .. } if *level > depth => {
+        Expr::Column(Column { level, .. }) | Expr::WholeRow { level, .. } | Expr::Agg { level, .. }
+            if *level > depth =>
+        {
             *level += 1;
         }
         _ => {}

@@ -42,12 +42,18 @@ fn better(query: &Query, alone: bool) -> Option<Query> {
     });
     let has_outer = query.from.iter().any(outer_joins::has_outer);
     let has_having = query.having.is_some() && !query.group_by.is_empty();
-    if !has_subquery && !has_sublink && !has_outer && !has_having {
+    let is_distinct = query.distinct.is_some();
+    if !has_subquery && !has_sublink && !has_outer && !has_having && !is_distinct {
         return None;
     }
     let before = work::total();
     let mut query = query.clone();
     let mut better = has_having && pushdown::having_to_where(&mut query);
+    for rel in &mut query.rels {
+        if let RelKind::Subquery { query, .. } = &mut rel.kind {
+            better |= matches!(query.body, Body::Select) && drop_distinct(query);
+        }
+    }
     let mut merged = merge_from(&mut query);
     if (has_outer || merged) && outer_joins::reduce(&mut query) {
         better = true;
@@ -59,6 +65,10 @@ fn better(query: &Query, alone: bool) -> Option<Query> {
     better |= merged;
     better |= has_sublink && join_sublinks(&mut query, alone);
     better |= (has_outer || merged) && outer_joins::remove_unused(&mut query);
+    better |= is_distinct && drop_distinct(&mut query);
+    if has_subquery {
+        better |= prune(&mut query);
+    }
     if has_subquery || has_sublink {
         better |= pushdown::limit_numbered(&mut query);
         better |= pushdown::push_implied(&mut query, alone);
@@ -275,7 +285,9 @@ fn mergeable(query: &Query, rel: usize) -> Option<Query> {
         walk::walk(expr, 0, &mut |e, _| cheap &= !matches!(e, Expr::Subquery { .. }));
         cheap
     };
-    if !inner.targets.iter().all(|target| is_cheap(&target.expr)) {
+    let costly = |(number, target): (usize, &sql_ir::Target)| (!is_cheap(&target.expr)).then_some(number);
+    let costly: Vec<usize> = inner.targets.iter().enumerate().filter_map(costly).collect();
+    if !costly.is_empty() && used_columns(query, rel).iter().any(|column| costly.contains(column)) {
         return None;
     }
     // In a set that a column is not grouped by it is NULL, whatever it is below: it must stay one that can be told from others.
@@ -288,6 +300,85 @@ fn mergeable(query: &Query, rel: usize) -> Option<Query> {
         whole |= matches!(e, Expr::WholeRow { level, rel: r } if *level == depth && *r == rel);
     });
     (!whole).then(|| inner.as_ref().clone())
+}
+
+/// The columns of a rel that a query looks at.
+fn used_columns(query: &Query, rel: usize) -> Vec<usize> {
+    let mut used = Vec::new();
+    walk::walk_what_sees_rels(query, 0, &mut |e, depth| {
+        if let Expr::Column(c) = e
+            && c.level == depth
+            && c.rel == rel
+            && !used.contains(&c.column)
+        {
+            used.push(c.column);
+        }
+    });
+    used
+}
+
+/// Leaves out what subqueries in FROM compute for columns that nothing looks at, and DISTINCT where all rows are.
+fn prune(query: &mut Query) -> bool {
+    let mut pruned = false;
+    for rel in 0..query.rels.len() {
+        let RelKind::Subquery { query: inner, .. } = &query.rels[rel].kind else { continue };
+        let mut whole = false;
+        walk::walk_what_sees_rels(query, 0, &mut |e, depth| {
+            whole |= matches!(e, Expr::WholeRow { level, rel: r } if *level == depth && *r == rel);
+        });
+        let keeps = whole || !matches!(inner.body, Body::Select) || inner.distinct.is_some() || inner.is_barrier();
+        if keeps || inner.is_grouped() {
+            continue;
+        }
+        let used = used_columns(query, rel);
+        let RelKind::Subquery { query: inner, .. } = &mut query.rels[rel].kind else { continue };
+        let sorted: Vec<usize> = inner.order_by.iter().map(|key| key.target).collect();
+        for (number, target) in inner.targets.iter_mut().enumerate() {
+            let plain = matches!(target.expr, Expr::Column(_) | Expr::Const(..) | Expr::Param(..));
+            if plain || target.junk || used.contains(&number) || sorted.contains(&number) {
+                continue;
+            }
+            if !walk::is_volatile(&target.expr) {
+                target.expr = Expr::Const(types::Datum::Null, target.expr.ty());
+                pruned = true;
+            }
+        }
+    }
+    pruned
+}
+
+/// Takes DISTINCT away from a query whose rows are distinct: its select list has the key of a table, and of what that is joined with
+/// each row has one partner at most.
+fn drop_distinct(query: &mut Query) -> bool {
+    if !query.distinct.as_ref().is_some_and(|on| on.is_empty()) || query.is_grouped() {
+        return false;
+    }
+    let [from] = &query.from[..] else { return false };
+    let Some(rel) = outer_joins::only_rel(query, from) else { return false };
+    let RelKind::Table(info) = &query.rels[rel].kind else { return false };
+    let shown = |column: usize| {
+        let is_it = |target: &sql_ir::Target| {
+            !target.junk
+                && matches!(&target.expr, Expr::Column(c) if c.level == 0 && (c.rel, c.column) == (rel, column))
+        };
+        query.targets.iter().any(is_it)
+    };
+    let is_shown = |index: &engine_api::IndexDesc| {
+        let not_null = |column: usize| info.desc.columns.get(column).is_some_and(|c| c.not_null);
+        index.unique
+            && index.is_immediate()
+            && !index.invalid
+            && !index.needs_code()
+            && index
+                .keys
+                .iter()
+                .all(|key| key.column > 0 && not_null(key.column as usize - 1) && shown(key.column as usize - 1))
+    };
+    let distinct = info.indexes.iter().any(is_shown);
+    if distinct {
+        query.distinct = None;
+    }
+    distinct
 }
 
 /// Whether a query's select list is columns, each of them once.

@@ -7,12 +7,13 @@
 use base::Oid;
 use base::work::Count as _;
 use engine_api::IndexDesc;
-use sql_functions::{AS_TIMESTAMP, AS_TIMESTAMPTZ, DAY, DAY_AFTER, DAY_BEFORE, Function};
+use sql_functions::{AS_TIMESTAMP, AS_TIMESTAMPTZ, DAY, DAY_AFTER, DAY_BEFORE, Function, LikePrefix};
 use sql_ir::expr::{Code, How, compare_op_of, comparison_of};
 use sql_ir::{AnyAllSource, CastKind, CompareOp, Expr, Rel, RelKind, TableInfo};
 use types::{Datum, oid};
 
 use super::access::{Conjunct, Mask};
+use super::assume::Values;
 use super::walk;
 
 /// A condition that an index can answer, or a part of one.
@@ -39,7 +40,9 @@ pub(super) enum SargKind<'e> {
     Is(Datum),
     NotNull,
     /// Texts that begin with this.
-    Prefix(Prefix),
+    Prefix(LikePrefix),
+    /// Texts that begin as a pattern says which is known to say so when it is.
+    PrefixOf(&'e Expr),
     /// A comparison of several columns, the column being the first of them, with the values of the other side.
     Row(RowEnd<'e>),
 }
@@ -83,51 +86,9 @@ impl Sarg<'_> {
             && match &self.kind {
                 SargKind::Compare(_, _, via) => via.is_exact(),
                 SargKind::Prefix(prefix) => prefix.is_all,
-                SargKind::Row(_) => false,
+                SargKind::Row(_) | SargKind::PrefixOf(_) => false,
                 SargKind::List(_) | SargKind::Array(_) | SargKind::Is(_) | SargKind::NotNull => true,
             }
-    }
-}
-
-/// What a pattern demands of the beginning of a text.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Prefix {
-    /// The first text with this beginning.
-    pub first: String,
-    /// What is behind the last one; `None` if nothing is.
-    pub behind: Option<String>,
-    /// The pattern demands nothing else.
-    is_all: bool,
-}
-
-impl Prefix {
-    /// Of a pattern of LIKE; `None` if it does not say how a text begins.
-    fn of(pattern: &str) -> Option<Prefix> {
-        let (mut first, mut rest) = (String::new(), pattern.chars());
-        let mut wildcard = None;
-        while let Some(character) = rest.next() {
-            match character {
-                '%' | '_' => {
-                    wildcard = Some(character);
-                    break;
-                }
-                // A pattern that ends with the escape is an error, which the test tells of.
-                '\\' => first.push(rest.next()?),
-                other => first.push(other),
-            }
-        }
-        let mut behind = first.clone();
-        // Texts are in the order of their code points, as their bytes are.
-        let behind = loop {
-            let Some(last) = behind.pop() else { break None };
-            let next = ((last as u32 + 1)..=0x10_ffff).find_map(char::from_u32);
-            if let Some(next) = next {
-                behind.push(next);
-                break Some(behind);
-            }
-        };
-        let is_all = wildcard == Some('%') && rest.all(|c| c == '%') && behind.is_some();
-        (!first.is_empty()).then_some(Prefix { first, behind, is_all })
     }
 }
 
@@ -184,13 +145,15 @@ const COMPUTED: usize = 1 << 16;
 /// A table as conditions are about it: a rel of the level, and the expressions of its indexes over that rel, each with its
 /// number.
 #[derive(Clone, Debug)]
-pub(super) struct Of {
+pub(super) struct Of<'o> {
     pub rel: usize,
     pub computed: Vec<(usize, Expr)>,
+    /// The indexes that there are, and what is known of parameters.
+    pub with: Option<(&'o TableInfo, &'o Values<'o>)>,
 }
 
-impl Of {
-    pub fn new(rel: usize, info: &TableInfo) -> Of {
+impl<'o> Of<'o> {
+    pub fn new(rel: usize, info: &'o TableInfo, values: Option<&'o Values<'o>>) -> Of<'o> {
         let mut computed = Vec::new();
         for number in 0..info.indexes.len() {
             let Some(Some(code)) = info.code(number) else { continue };
@@ -198,7 +161,7 @@ impl Of {
                 computed.push((computed_column(number, at), over_rel(expression, rel)));
             }
         }
-        Of { rel, computed }
+        Of { rel, computed, with: values.map(|values| (info, values)) }
     }
 }
 
@@ -208,7 +171,7 @@ pub(super) fn indexed(rels: &[Rel], expr: &Expr) -> Option<(usize, usize)> {
     walk::columns_of(expr, &mut |c| _ = of.get_or_insert(c.rel));
     let rel = of?;
     let RelKind::Table(info) = &rels.get(rel)?.kind else { return None };
-    let found = Of::new(rel, info).computed.into_iter().find(|(_, e)| sql_bind::equal::same(e, expr));
+    let found = Of::new(rel, info, None).computed.into_iter().find(|(_, e)| sql_bind::equal::same(e, expr));
     found.map(|(number, _)| (rel, number))
 }
 
@@ -238,7 +201,7 @@ pub(super) fn key_number(number: usize, index: &IndexDesc, at: usize) -> usize {
     }
 }
 
-fn column_of(expr: &Expr, of: &Of) -> Option<(usize, Oid)> {
+fn column_of(expr: &Expr, of: &Of<'_>) -> Option<(usize, Oid)> {
     match expr {
         Expr::Column(c) if c.level == 0 && c.rel == of.rel => return Some((c.column, c.ty.oid)),
         Expr::Const(..) | Expr::Param(..) | Expr::Column(_) => return None,
@@ -274,7 +237,7 @@ pub(super) fn known(expr: &Expr, rel: usize, available: Mask) -> bool {
 }
 
 /// A comparison of a column with a known value: column, operator, value, and how the value is looked for.
-pub(super) fn compared<'e>(expr: &'e Expr, of: &Of, available: Mask) -> Option<(usize, CompareOp, &'e Expr, Via)> {
+pub(super) fn compared<'e>(expr: &'e Expr, of: &Of<'_>, available: Mask) -> Option<(usize, CompareOp, &'e Expr, Via)> {
     let rel = of.rel;
     let Expr::Call { function, args, .. } = expr else { return None };
     let [left, right] = args.as_slice() else { return None };
@@ -300,7 +263,7 @@ pub(super) fn compared<'e>(expr: &'e Expr, of: &Of, available: Mask) -> Option<(
 }
 
 /// What a condition demands of a table.
-pub(super) fn sarg<'e>(expr: &'e Expr, conjunct: usize, of: &Of, available: Mask) -> Option<Sarg<'e>> {
+pub(super) fn sarg<'e>(expr: &'e Expr, conjunct: usize, of: &Of<'_>, available: Mask) -> Option<Sarg<'e>> {
     let rel = of.rel;
     let found = |column, kind| Some(Sarg { conjunct, column, kind, is_part: false });
     let truth = |expr: &Expr, value: bool| {
@@ -311,6 +274,9 @@ pub(super) fn sarg<'e>(expr: &'e Expr, conjunct: usize, of: &Of, available: Mask
         Expr::Call { .. } => {
             if let Some((column, prefix)) = prefixed(expr, of) {
                 return found(column, SargKind::Prefix(prefix));
+            }
+            if let Some((column, pattern)) = prefixed_by_parameter(expr, of) {
+                return found(column, SargKind::PrefixOf(pattern));
             }
             match compared(expr, of, available) {
                 Some((column, op, value, via)) => found(column, SargKind::Compare(op, value, via)),
@@ -353,7 +319,7 @@ pub(super) fn sarg<'e>(expr: &'e Expr, conjunct: usize, of: &Of, available: Mask
 }
 
 /// A comparison of rows whose one side is columns of the table, as far as it is.
-fn row_end<'e>(op: CompareOp, pairs: &'e Pairs, of: &Of, available: Mask) -> Option<RowEnd<'e>> {
+fn row_end<'e>(op: CompareOp, pairs: &'e Pairs, of: &Of<'_>, available: Mask) -> Option<RowEnd<'e>> {
     let columns = |flip: bool| {
         let one = |(left, right, equal, _): &'e (Expr, Expr, &'static Function, &'static Function)| {
             let (column, value) = if flip { (right, left) } else { (left, right) };
@@ -373,7 +339,7 @@ fn row_end<'e>(op: CompareOp, pairs: &'e Pairs, of: &Of, available: Mask) -> Opt
 pub(super) fn alternatives<'e>(
     any: &'e [Expr],
     conjunct: usize,
-    of: &Of,
+    of: &Of<'_>,
     available: Mask,
 ) -> Option<Vec<Vec<Sarg<'e>>>> {
     let mut each = Vec::with_capacity(any.len());
@@ -399,7 +365,7 @@ const ALTERNATIVE: usize = 32;
 const TEXTLIKE_OID: u32 = 850;
 
 /// A text column that is to be LIKE a constant pattern which says how it begins.
-fn prefixed(expr: &Expr, of: &Of) -> Option<(usize, Prefix)> {
+fn prefixed(expr: &Expr, of: &Of<'_>) -> Option<(usize, LikePrefix)> {
     let Expr::Call { function, args, .. } = expr else { return None };
     let [left, Expr::Const(Datum::Text(pattern), _)] = args.as_slice() else { return None };
     if function.oid != TEXTLIKE_OID {
@@ -407,5 +373,21 @@ fn prefixed(expr: &Expr, of: &Of) -> Option<(usize, Prefix)> {
     }
     let (column, ty) = column_of(left, of)?;
     matches!(ty, oid::TEXT | oid::VARCHAR).then_some(())?;
-    Some((column, Prefix::of(pattern)?))
+    Some((column, LikePrefix::of(pattern)?))
+}
+
+/// The same, where the pattern is a parameter.
+fn prefixed_by_parameter<'e>(expr: &'e Expr, of: &Of<'_>) -> Option<(usize, &'e Expr)> {
+    let Expr::Call { function, args, .. } = expr else { return None };
+    let [left, pattern @ Expr::Param(param, ty)] = args.as_slice() else { return None };
+    if function.oid != TEXTLIKE_OID || ty.oid != oid::TEXT {
+        return None;
+    }
+    let (column, ty) = column_of(left, of)?;
+    let (info, values) = of.with.filter(|_| matches!(ty, oid::TEXT | oid::VARCHAR))?;
+    let is_key =
+        |(number, index): (usize, &IndexDesc)| (0..index.keys.len()).any(|at| key_number(number, index, at) == column);
+    // Only where an index has the column does it matter what the pattern is.
+    let matters = info.indexes.iter().enumerate().any(is_key);
+    (matters && values.is_prefix(*param)).then_some((column, pattern))
 }

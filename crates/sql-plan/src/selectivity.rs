@@ -414,7 +414,9 @@ pub(super) fn groups_by_columns(level: &Level<'_>, rel: usize, columns: &WantedO
     // Of an index's expression nothing is known.
     let column = |&(column, ..): &(usize, bool, bool)| {
         let ty = level.rels[rel].columns.get(column).map(|known| known.ty);
-        ty.map_or(Expr::Const(Datum::Null, sql_ir::Ty::of(types::oid::UNKNOWN)), |ty| Expr::Column(Column { level: 0, rel, column, ty }))
+        ty.map_or(Expr::Const(Datum::Null, sql_ir::Ty::of(types::oid::UNKNOWN)), |ty| {
+            Expr::Column(Column { level: 0, rel, column, ty })
+        })
     };
     groups(level, &columns.iter().map(column).collect::<Vec<_>>(), rows)
 }

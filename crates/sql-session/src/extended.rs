@@ -377,6 +377,10 @@ impl Session {
         let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
         let mut execution = match execution {
             Some(execution) => execution,
+            None if query.plan.depends_on_values() => {
+                let plan = self.plan_for_values(&statement, &portal.params)?;
+                self.execution(&plan, std::mem::take(&mut portal.params))
+            }
             None => self.execution(&query.plan, std::mem::take(&mut portal.params)),
         };
         let max_rows = if query.columns.is_empty() { 0 } else { max_rows };

@@ -245,6 +245,22 @@ impl Session {
         self.bind_again(statement, Purpose { explains: true, verbose, values: Some(params), ..Purpose::default() })
     }
 
+    /// The plan of a statement for values of its parameters.
+    pub(super) fn plan_for_values(&mut self, statement: &Statement, params: &[Datum]) -> Result<Arc<plan::Plan>> {
+        let StatementBody::Query(query) = &statement.kind else { return Err(Error::internal("a plan of no query")) };
+        if let Some(plan) = query.plan_for(params) {
+            return Ok(plan);
+        }
+        let purpose = Purpose { values: Some(params), names_known: true, ..Purpose::default() };
+        let fresh = self.bind_again(statement, purpose)?;
+        let StatementBody::Query(fresh) = fresh.kind else { return Err(Error::internal("a plan of no query")) };
+        if fresh.depends != query.depends || !fresh.plan.suits(params) {
+            return Ok(Arc::clone(&query.plan));
+        }
+        query.keep_for_values(Arc::clone(&fresh.plan));
+        Ok(fresh.plan)
+    }
+
     /// Plans a statement that is bound already.
     pub(super) fn plan_own(
         &self,
@@ -350,6 +366,7 @@ impl Session {
                 verb,
                 writes,
                 role: identity_role,
+                by_values: parking_lot::Mutex::default(),
                 figures: std::sync::OnceLock::new(),
                 lock_words,
                 refused,

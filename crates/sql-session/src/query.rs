@@ -171,7 +171,14 @@ impl Session {
                 if !query.columns.is_empty() || query.verb == Verb::Select {
                     out.columns(&query.columns);
                 }
-                let mut execution = self.execution(&query.plan, params);
+                let other;
+                let plan = if query.plan.depends_on_values() {
+                    other = self.plan_for_values(&statement, &params)?;
+                    &other
+                } else {
+                    &query.plan
+                };
+                let mut execution = self.execution(plan, params);
                 let (rows, _) = self.drive(&mut execution, query, 0, out).await?;
                 self.end_query(out);
                 self.count_query(&statement, query, rows, said, &execution);

@@ -5,11 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 use base::{Error, Oid, Result};
 use engine_api::{Catalog, Engine, TableLockMode};
+use parking_lot::Mutex;
 use rupg_sql::nodes::Node;
 use sql_bind::ResultColumn;
 use sql_functions::monitor::statements::Figures;
 use sql_functions::statistics::Statistics;
 use sql_plan::Plan;
+use types::Datum;
 
 use super::cache::BindingKey;
 use super::changes::{self, Changes};
@@ -48,6 +50,8 @@ pub enum StatementBody {
 pub struct Query {
     /// The plan.
     pub plan: Arc<Plan>,
+    /// Plans for values of the parameters that the plan does not suit, each for what it assumes of them.
+    pub by_values: Mutex<Vec<Arc<Plan>>>,
     /// Result columns; empty for a statement that returns no rows.
     pub columns: Arc<[ResultColumn]>,
     /// Tables it uses and how they are locked.
@@ -72,7 +76,27 @@ pub struct Query {
     pub planned_at: AtomicU64,
 }
 
+/// Plans for values of parameters that a statement keeps, at most.
+const BY_VALUES_MAX: usize = 16;
+
 impl Query {
+    /// The plan for these values of the parameters, if one is there that suits them.
+    pub(crate) fn plan_for(&self, params: &[Datum]) -> Option<Arc<Plan>> {
+        if !self.plan.depends_on_values() || self.plan.suits(params) {
+            return Some(Arc::clone(&self.plan));
+        }
+        self.by_values.lock().iter().find(|plan| plan.suits(params)).map(Arc::clone)
+    }
+
+    /// Keeps a plan for values. The one that was made first goes if there are many.
+    pub(crate) fn keep_for_values(&self, plan: Arc<Plan>) {
+        let mut plans = self.by_values.lock();
+        if plans.len() == BY_VALUES_MAX {
+            plans.remove(0);
+        }
+        plans.push(plan);
+    }
+
     /// Whether it is a SELECT that changes rows, in its WITH clause.
     pub(crate) fn changes_in_with(&self) -> bool {
         self.verb == Verb::Select && self.locks.iter().any(|(_, mode)| *mode == TableLockMode::RowExclusive)

@@ -569,7 +569,8 @@ async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut
     if !query.columns.is_empty() {
         out.columns(&query.columns);
     }
-    let mut execution = Execution::new(Arc::clone(&query.plan), params);
+    let plan = session.plan_for_values(&statement, &params)?;
+    let mut execution = Execution::new(plan, params);
     let (rows, _) = session.drive(&mut execution, query, 0, out).await?;
     session.end_query(out);
     Ok(query.verb.tag(rows))

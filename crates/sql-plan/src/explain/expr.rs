@@ -18,6 +18,20 @@ fn list(exprs: &[Expr], rels: &[Rel], between: &str) -> String {
     exprs.iter().counted(64).map(|e| show(e, rels)).collect::<Vec<_>>().join(between)
 }
 
+/// A list of constants as an array.
+fn constants(items: &[Expr]) -> Option<Expr> {
+    let element = items.first()?.ty().oid;
+    let mut values = Vec::with_capacity(items.len());
+    for item in items.iter().counted(16) {
+        match item {
+            Expr::Const(value, ty) if ty.oid == element => values.push(value.clone()),
+            _ => return None,
+        }
+    }
+    let array = types::Array { element, dims: vec![(values.len() as i32, 1)], values };
+    Some(Expr::Const(types::Datum::Array(array.into()), sql_ir::Ty::of(types::array_of(element)?)))
+}
+
 /// One expression.
 pub(crate) fn show(expr: &Expr, rels: &[Rel]) -> String {
     match expr {
@@ -31,7 +45,7 @@ pub(crate) fn show(expr: &Expr, rels: &[Rel]) -> String {
                 types::Datum::Bool(value) => value.to_string(),
                 types::Datum::Int2(_) | types::Datum::Int4(_) => text,
                 types::Datum::Int8(_) if ty.oid == types::oid::INT8 => text,
-                _ => format!("'{text}'::{}", types::oid::format_type(ty.oid, ty.typmod)),
+                _ => format!("'{}'::{}", text.replace('\'', "''"), types::oid::format_type(ty.oid, ty.typmod)),
             }
         }
         Expr::Param(number, _) => format!("${}", number + 1),
@@ -94,7 +108,10 @@ pub(crate) fn show(expr: &Expr, rels: &[Rel]) -> String {
         Expr::Row(args, _) => format!("ROW({})", list(args, rels, ", ")),
         Expr::AnyAll { all, function, left, right } => {
             let items = match right {
-                AnyAllSource::List(items) => format!("{{{}}}", list(items, rels, ",")),
+                AnyAllSource::List(items) => match constants(items) {
+                    Some(array) => show(&array, rels),
+                    None => format!("ARRAY[{}]", list(items, rels, ", ")),
+                },
                 AnyAllSource::Array(array) => show(array, rels),
             };
             let (name, word) = (functions::operator_of(function, 2).unwrap_or("="), if *all { "ALL" } else { "ANY" });

@@ -333,7 +333,8 @@ fn scan(scan: &ScanNode) -> Shown<'_> {
     if let Access::Union(parts) = &scan.access {
         let index = |part: &UnionPart| {
             let name = name_of(part.index);
-            let shown = Shown::new(format!("Bitmap Index Scan on {name}"), "Bitmap Index Scan").with("Index Name", name);
+            let shown =
+                Shown::new(format!("Bitmap Index Scan on {name}"), "Bitmap Index Scan").with("Index Name", name);
             Shown { relationship: "Member", ..shown.detail("Index Cond", &part.shown) }
         };
         let mut union = Shown::new("BitmapOr", "BitmapOr");
