@@ -52,3 +52,16 @@ EXPLAIN (COSTS off) EXECUTE given (NULL);
 PREPARE texts (text) AS SELECT * FROM big WHERE s LIKE $1;
 EXPLAIN (COSTS off) EXECUTE texts ('k1%');
 EXPLAIN (COSTS off) EXECUTE texts ('%k1');
+-- Each value of a column that nothing is demanded of.
+CREATE TABLE tenants_of (tenant int, kind text, id int, d date);
+INSERT INTO tenants_of SELECT i % 12, 'k' || i % 3, i, date '2024-01-01' + i % 500 FROM generate_series(1, 30000) i;
+CREATE INDEX tenants_of_key ON tenants_of (tenant, id);
+CREATE INDEX tenants_of_kind ON tenants_of (kind, d, id);
+ANALYZE tenants_of;
+EXPLAIN (COSTS off) SELECT * FROM tenants_of WHERE id = 33;
+EXPLAIN (COSTS off) SELECT * FROM tenants_of WHERE id BETWEEN 33 AND 40 ORDER BY tenant, id;
+EXPLAIN (COSTS off) SELECT * FROM tenants_of WHERE d = '2024-02-03';
+EXPLAIN (COSTS off) SELECT * FROM tenants_of WHERE kind = 'k1' AND id = 7;
+-- Sorted before others are joined to it; a null side that is told a value.
+EXPLAIN (COSTS off) SELECT t.id, b.s FROM tenants_of t LEFT JOIN big b ON b.id = t.id ORDER BY t.d DESC, t.id LIMIT 5;
+EXPLAIN (COSTS off) SELECT * FROM small s LEFT JOIN big b ON b.a = s.id WHERE s.id = 5;

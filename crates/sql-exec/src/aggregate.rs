@@ -369,7 +369,7 @@ impl Groups {
 impl Operator for Aggregate {
     fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let node = Arc::clone(&self.node);
-        while !self.complete && !(node.in_order && self.groups.count > self.at + 1) {
+        while !(self.complete || node.in_order && self.groups.count > self.at + 1) {
             let next = match &mut self.input {
                 Input::Any(input) => input.next(cx, registers)?,
                 Input::Stored(scan) => scan.next(cx, registers)?,

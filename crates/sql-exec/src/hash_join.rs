@@ -46,6 +46,11 @@ fn keeps_build(join: JoinType) -> bool {
     matches!(join, JoinType::Right | JoinType::Full)
 }
 
+/// Whether each row that comes has a row of the build side.
+fn needs_build(join: JoinType) -> bool {
+    matches!(join, JoinType::Inner | JoinType::Semi | JoinType::Right)
+}
+
 impl HashJoin {
     pub fn new(node: &Arc<HashJoinNode>) -> HashJoin {
         HashJoin {
@@ -110,6 +115,8 @@ impl Operator for HashJoin {
             match self.state {
                 HashJoinState::Building => match self.build.next(cx, registers)? {
                     Next::Row => self.add(cx, registers)?,
+                    // Where nothing is kept nothing is found.
+                    Next::Done if self.rows.len() == 0 && needs_build(node.join) => self.state = HashJoinState::Rest(0),
                     Next::Done => self.state = HashJoinState::Probing,
                     wait => return Ok(wait),
                 },
@@ -192,7 +199,8 @@ impl Operator for HashJoin {
             self.build.rescan(forget);
         } else {
             self.matched_rows.fill(false);
-            self.state = HashJoinState::Probing;
+            let is_empty = self.rows.len() == 0 && needs_build(self.node.join);
+            self.state = if is_empty { HashJoinState::Rest(0) } else { HashJoinState::Probing };
         }
     }
 }

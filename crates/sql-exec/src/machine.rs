@@ -352,7 +352,7 @@ impl Cx<'_, '_> {
         let Some(SubqueryRows::Hashed { keys: kept, .. }) = &self.subplans[index].rows else {
             return Err(Error::internal("rows of a lookup that are in no hash table"));
         };
-        Ok(Datum::Bool(!keys.iter().any(Datum::is_null) && kept.find(&*widened(keys, types)).is_some()))
+        Ok(Datum::Bool(!keys.iter().any(Datum::is_null) && kept.find(&widened(keys, types)).is_some()))
     }
 
     /// Whether a row that has no equal among those without NULL may have one where values are not known.
@@ -410,10 +410,10 @@ impl Cx<'_, '_> {
                 let found = match left {
                     // Nothing equals NULL, and nothing is known of it.
                     [Datum::Null] => None,
-                    [_] if keys.find(&*widened(left, types)).is_some() => Some(true),
+                    [_] if keys.find(&widened(left, types)).is_some() => Some(true),
                     [_] if with_null.is_empty() => Some(false),
                     [_] => None,
-                    _ if !has_null && keys.find(&*widened(left, types)).is_some() => Some(true),
+                    _ if !has_null && keys.find(&widened(left, types)).is_some() => Some(true),
                     _ => self.find_unknown(keys, with_null, left, tests, *all)?,
                 };
                 // `<> ALL` is NOT (`= ANY`).

@@ -145,6 +145,8 @@ fn run(root: Node) -> Vec<Vec<Datum>> {
         cells: (0, 0),
         row_ids: Vec::new(),
         is_large: false,
+        assumes: Box::default(),
+        may_be_better: false,
     };
     let eval = sql_catalog::index_code::nobody(std::sync::Arc::default());
     let memory = Arc::new(MemoryBudget::new(1 << 30));

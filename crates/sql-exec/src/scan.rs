@@ -138,17 +138,18 @@ impl Scan {
                     }
                 }
             }
-            Access::Ranges { spans, merges: false, .. } => {
+            Access::Ranges { index, spans, merges: false, .. } => {
                 let mut ranges = Vec::with_capacity(spans.len());
                 for span in spans {
-                    ranges.extend(ranges_of(span, cx, registers)?.into_iter().map(|(range, _)| range));
+                    let found = ranges_of(span, (table, *index), cx, registers)?;
+                    ranges.extend(found.into_iter().map(|(range, _)| range));
                 }
                 ScanState::Ranges(merged(ranges), None)
             }
-            Access::Ranges { spans, merges: true, .. } => {
+            Access::Ranges { index, spans, merges: true, .. } => {
                 let mut ranges = Vec::new();
                 for span in spans {
-                    ranges.append(&mut ranges_of(span, cx, registers)?);
+                    ranges.append(&mut ranges_of(span, (table, *index), cx, registers)?);
                 }
                 cx.run.charge(ranges.len() * size_of::<MergedRange>())?;
                 ScanState::Merge(Box::new(Merge::new(ranges)))
@@ -156,7 +157,8 @@ impl Scan {
             Access::Union(parts) => {
                 let mut waiting = VecDeque::new();
                 for part in parts {
-                    let ranges = ranges_of(&part.span, cx, registers)?.into_iter().map(|(range, _)| range).collect();
+                    let found = ranges_of(&part.span, (table, part.index), cx, registers)?;
+                    let ranges = found.into_iter().map(|(range, _)| range).collect();
                     waiting.extend(merged(ranges).into_iter().map(|range| (part.index, range)));
                 }
                 ScanState::Gather(Box::new(Gather { waiting, scan: None, rows: Vec::new() }))
@@ -344,7 +346,7 @@ fn push_parts(parts: &[KeyPart], cx: &mut Cx<'_, '_>, registers: &[Datum], out: 
                 _ => return Ok(false),
             },
             KeyValue::Null => push_value(&Datum::Null, part.column, out),
-            KeyValue::List(_) => return Err(Error::internal("a list in a single key")),
+            KeyValue::List(_) | KeyValue::Any => return Err(Error::internal("several values in a single key")),
         }
     }
     Ok(true)
@@ -434,14 +436,26 @@ const KEYS_MAX: usize = 100_000;
 
 /// The first parts of keys, in order and each once: those of all values of their lists.
 fn keys_of(parts: &[KeyPart], cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<Vec<Vec<u8>>> {
-    Ok(first_keys(parts, cx, registers)?.0)
+    Ok(first_keys(parts, None, cx, registers)?.0)
 }
 
 /// As [`keys_of`], and how many of the parts the keys have.
-fn first_keys(parts: &[KeyPart], cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<(Vec<Vec<u8>>, usize)> {
+fn first_keys(
+    parts: &[KeyPart],
+    of: Option<(&TableRef, Oid)>,
+    cx: &mut Cx<'_, '_>,
+    registers: &[Datum],
+) -> Result<(Vec<Vec<u8>>, usize)> {
     let mut keys: Vec<Vec<u8>> = vec![Vec::new()];
     let mut has_list = false;
     for (at, part) in parts.iter().enumerate() {
+        if let (KeyValue::Any, Some((table, index))) = (&part.value, of) {
+            match next_columns(&keys, part.column, table, index, cx)? {
+                Some(found) => keys = found,
+                None => return Ok((keys, at)),
+            }
+            continue;
+        }
         let KeyValue::List(values) = &part.value else {
             let mut more = Vec::new();
             if !push_parts(std::slice::from_ref(part), cx, registers, &mut more)? {
@@ -473,6 +487,52 @@ fn first_keys(parts: &[KeyPart], cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Re
         keys = product;
     }
     Ok((keys, parts.len()))
+}
+
+/// Keys of a column that are passed, at most.
+const PASSED_MAX: usize = 10_000;
+
+/// The keys that there are in an index of one more column than these have, in order; `None` if they are many.
+fn next_columns(
+    keys: &[Vec<u8>],
+    column: KeyColumn,
+    table: &TableRef,
+    index: Oid,
+    cx: &mut Cx<'_, '_>,
+) -> Result<Option<Vec<Vec<u8>>>> {
+    let mut found = Vec::new();
+    let mut batch = RowBatch::new();
+    for key in keys {
+        let KeyRange { mut lower, upper } = KeyRange::prefix(key);
+        loop {
+            work::step(ITEM_UNITS)?;
+            let range = KeyRange { lower: lower.clone(), upper: upper.clone() };
+            let (index, content) = (Some(index), RowContent::Key);
+            let mut scan =
+                cx.run.txn.open_scan(ScanSpec { table: table.clone(), index, range, reverse: false, content })?;
+            batch.clear();
+            // A row that is gone leaves its key behind for a while.
+            while batch.is_empty() && scan.next(cx.run.txn, 1, &mut batch)? {
+                work::step(ITEM_UNITS)?;
+            }
+            if batch.is_empty() {
+                break;
+            }
+            let whole = batch.row(0).tuple;
+            let rest = whole.get(key.len()..).unwrap_or_default();
+            let Some((value, _)) = types::split_key(rest, column.ty, column.descending) else {
+                return Err(Error::internal("a key that is none of its index"));
+            };
+            let next = whole[..key.len() + value.len()].to_vec();
+            if found.len() == PASSED_MAX {
+                return Ok(None);
+            }
+            cx.run.charge(next.len() + size_of::<Vec<u8>>())?;
+            lower = after(&next);
+            found.push(next);
+        }
+    }
+    Ok(Some(found))
 }
 
 /// The keys between the ends of a span in the column behind its prefix, for one combination of the values of that; `None` if there can
@@ -531,8 +591,13 @@ fn range(prefix: &[u8], span: &KeySpan, cx: &mut Cx<'_, '_>, registers: &[Datum]
 }
 
 /// The ranges of a span, one for each combination of the values of its lists, with the bytes that all keys of each begin with.
-fn ranges_of(span: &KeySpan, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<Vec<(KeyRange, usize)>> {
-    let (keys, parts) = first_keys(&span.prefix, cx, registers)?;
+fn ranges_of(
+    span: &KeySpan,
+    of: (&TableRef, Oid),
+    cx: &mut Cx<'_, '_>,
+    registers: &[Datum],
+) -> Result<Vec<(KeyRange, usize)>> {
+    let (keys, parts) = first_keys(&span.prefix, Some(of), cx, registers)?;
     let mut found = Vec::with_capacity(keys.len());
     for key in keys {
         work::step(ITEM_UNITS)?;

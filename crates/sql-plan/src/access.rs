@@ -131,11 +131,29 @@ impl<'e> Span<'e> {
     where
         'e: 's,
     {
+        Span::passing(number, index, sargs, None)
+    }
+
+    /// As [`Span::of`]; of the column at one place, which nothing is demanded of, each value is looked at.
+    fn passing<'s>(
+        number: usize,
+        index: &IndexDesc,
+        sargs: impl Iterator<Item = &'s Sarg<'e>> + Clone,
+        passed: Option<&(usize, Sarg<'e>)>,
+    ) -> Span<'e>
+    where
+        'e: 's,
+    {
         let on = |at: usize| key_number(number, index, at);
         let about = |at: usize| sargs.clone().filter(move |sarg| sarg.column == on(at));
         let mut span = Span::default();
         let mut keys = 1.0;
         for at in 0..index.keys.len() {
+            if let Some((_, sarg)) = passed.filter(|(place, _)| *place == at) {
+                keys *= values_of(sarg);
+                span.prefix.push(sarg.clone());
+                continue;
+            }
             let list =
                 || about(at).find(|sarg| sarg.is_list() && keys * values_of(sarg) <= KEYS_MAX.max(values_of(sarg)));
             let Some(sarg) = about(at).find(|sarg| sarg.is_equality()).or_else(list) else { break };
@@ -170,7 +188,12 @@ impl<'e> Span<'e> {
         let [lower, upper] = &self.ends;
         let upper =
             upper.iter().filter(move |upper| lower.as_ref().is_none_or(|l| l.conjunct != upper.conjunct || l.is_part));
-        self.prefix.iter().chain(lower).chain(upper)
+        self.prefix.iter().chain(lower).chain(upper).filter(|sarg| !matches!(sarg.kind, SargKind::Any(_)))
+    }
+
+    /// It looks at each value of a column.
+    fn passes(&self) -> bool {
+        self.prefix.iter().any(|sarg| matches!(sarg.kind, SargKind::Any(_)))
     }
 
     /// Whether it is certain that the keys of all its lists are put together, so that it is as narrow as it says.
@@ -180,7 +203,7 @@ impl<'e> Span<'e> {
             let is_open = matches!(sarg.kind, SargKind::Array(array) if constant_values(array).is_none());
             (count + 1, arrays + usize::from(is_open))
         });
-        count < 2 || arrays == 0
+        !self.passes() && (count < 2 || arrays == 0)
     }
 
     /// Whether the rows that it leads to satisfy a condition that it uses.
@@ -199,6 +222,7 @@ fn values_of(sarg: &Sarg<'_>) -> f64 {
     match &sarg.kind {
         SargKind::List(items) => items.len() as f64,
         SargKind::Array(array) => constant_values(array).map_or(ARRAY, |count| count as f64),
+        SargKind::Any(values) => *values,
         _ => 1.0,
     }
 }
@@ -377,6 +401,9 @@ const INDEXED_MIN: f64 = 1000.0;
 const INDEX_ROW: f64 = 1.5;
 const INDEX_KEY: f64 = 2.0;
 
+/// Values of a column that are passed one after the other, at most.
+const PASSED_MAX: f64 = 1000.0;
+
 /// A table whose paths are compared.
 struct OfTable<'t, 'a> {
     level: &'t Level<'a>,
@@ -454,7 +481,34 @@ impl OfTable<'_, '_> {
         if lists && wanted.is_some_and(|wanted| wanted.limit.is_some()) {
             offer(self.index_path(number, vec![plain.clone()], None, true, wanted));
         }
+        if let Some(passed) = self.passed(number, &plain, sargs) {
+            let span = Span::passing(number, index, sargs.iter(), Some(&passed));
+            offer(self.index_path(number, vec![span], None, false, wanted));
+        }
         offer(self.index_path(number, vec![plain], None, false, wanted));
+    }
+
+    /// The column of an index behind a span that nothing is demanded of, if it has few values and a demand stands behind it.
+    fn passed<'e>(&self, number: usize, plain: &Span<'e>, sargs: &[Sarg<'e>]) -> Option<(usize, Sarg<'e>)> {
+        let (index, at) = (&self.info.indexes[number], plain.prefix.len());
+        let column = (at + 1 < index.keys.len()).then(|| key_number(number, index, at))?;
+        let demands = |at: usize| {
+            let column = key_number(number, index, at);
+            let leads = |s: &&Sarg<'e>| s.is_equality() || s.is_list() || s.is_end(true) || s.is_end(false);
+            sargs.iter().filter(|s| s.column == column).any(|s| leads(&s))
+        };
+        self.level.known(self.rel, column)?;
+        if plain.ends.iter().any(Option::is_some)
+            || !demands(at + 1)
+            || !types::key_says_all(key_column(self.info, index, at).ty)
+        {
+            return None;
+        }
+        let of = &self.level.rels[self.rel].columns[column];
+        let of = sql_ir::Column { level: 0, rel: self.rel, column, ty: of.ty };
+        let values = selectivity::distinct(self.level, &of) + 1.0;
+        let any = Sarg { conjunct: usize::MAX, column, kind: SargKind::Any(values), is_part: false };
+        (values <= PASSED_MAX).then_some((at, any))
     }
 
     /// A span for each alternative of a disjunction; `None` if one of them leads nowhere.
@@ -500,7 +554,9 @@ impl OfTable<'_, '_> {
         let methods = self.level.cx.methods;
         let method = if split.is_some() { PlanMethod::BitmapScan } else { PlanMethod::IndexScan };
         let row = if merges { 2.0 * INDEX_ROW } else { INDEX_ROW };
-        let cost = INDEX_KEY * keys + rows * row + methods.cost(method);
+        // Each value that is passed is found first.
+        let key = if way.spans.iter().any(Span::passes) { 4.0 * INDEX_KEY } else { INDEX_KEY };
+        let cost = key * keys + rows * row + methods.cost(method);
         let path = Path { way: Way::Index(way), rows: self.rows.min(rows).max(1.0), cost, whole: cost, ordered };
         let path = finish(path, wanted, self, left);
         // Without the order there is no reason to go this way.
@@ -858,8 +914,8 @@ fn index_access(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, way:
     if let [_] = spans[..]
         && let Some(span) = spans.pop()
     {
-        let is_list = has(&span, |value| matches!(value, KeyValue::List(_)));
-        let is_key = span.prefix.len() == whole && !has(&span, |value| matches!(value, KeyValue::Null));
+        let is_list = has(&span, |value| matches!(value, KeyValue::List(_) | KeyValue::Any));
+        let is_key = span.prefix.len() == whole && !has(&span, |value| matches!(value, KeyValue::Null | KeyValue::Any));
         return Ok(match (is_list, is_key && !reverse && !merges) {
             (false, true) => Access::Point { index, key: span.prefix },
             (true, true) => Access::Multi { index, key: span.prefix },
@@ -878,6 +934,7 @@ fn key_span(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, span: &S
             &SargKind::Compare(op, value, via) => KeyValue::Value(via.applied(level.compile(value)?, op)),
             SargKind::List(items) => KeyValue::List(ListSource::List(level.compile_all(*items)?)),
             SargKind::Array(array) => KeyValue::List(ListSource::Array(level.compile(array)?)),
+            SargKind::Any(_) => KeyValue::Any,
             SargKind::Is(Datum::Null) => KeyValue::Null,
             SargKind::Is(value) => KeyValue::Value(Code::Const(value.clone())),
             SargKind::NotNull | SargKind::Prefix(_) | SargKind::PrefixOf(_) | SargKind::Row(_) => {

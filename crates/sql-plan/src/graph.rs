@@ -307,6 +307,13 @@ impl Guess for Graph<'_, '_, '_> {
         (path.ordered > 0).then_some((path.whole, path.ordered))
     }
 
+    fn may_sort(&self, number: usize) -> bool {
+        let Item::Rel(rel) = self.parts[number].item else { return false };
+        let columns = columns_of(rel, self.wanted.order, self.conjuncts);
+        let width = self.level.rels[rel].columns.len();
+        columns.len() == self.wanted.order.len() && columns.iter().all(|(column, ..)| *column < width)
+    }
+
     fn groups(&self, ordered: usize, rows: f64) -> f64 {
         let columns = self.wanted.order.iter().take(ordered);
         columns

@@ -22,7 +22,7 @@ use super::merge_join::{self, WantedColumn, WantedRows};
 use super::methods::{PlanMethod, sort_cost};
 use super::node::{
     CteScanNode, DistinctNode, FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node,
-    ProjectNode, Subplan, SubqueryNode, SystemNode, WorkTableNode,
+    ProjectNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, WorkTableNode,
 };
 use super::order::{self, Goal, Method, Order};
 use super::sarg::known;
@@ -175,6 +175,9 @@ fn list(
     }
     run_per_row(level, &mut parts);
     if parts.len() > 1 {
+        for part in parts.iter_mut().filter(|part| part.join != JoinType::Inner) {
+            derive_on(part, conjuncts);
+        }
         implied::derive(conjuncts);
     }
     leak::hold_back(conjuncts);
@@ -201,6 +204,21 @@ fn list(
     let order = order.ok_or_else(|| Error::internal("no order of joins"))?;
     let wanted = if order.is_served { wanted } else { WantedRows::default() };
     Builder { parts: &mut parts, conjuncts, wanted, share: order.share }.build(level, &order.joins)
+}
+
+/// Adds to the conditions of a part what follows from those of the rows that it is joined to: `ON r.a = l.a` where `l.a = 1` means
+/// `r.a = 1`.
+fn derive_on(part: &mut Part<'_>, conjuncts: &[Conjunct]) {
+    let is_value = |c: &&Conjunct| !c.used && c.mask.count_ones() == 1 && c.after == 0 && hashable(&c.expr).is_some();
+    let mut all: Vec<Conjunct> = conjuncts.iter().filter(is_value).cloned().collect();
+    if all.is_empty() || part.on.iter().any(|c| c.after > 0 || c.guard) {
+        return;
+    }
+    all.extend(part.on.iter().filter(|c| !c.used).cloned());
+    let given = all.len();
+    implied::derive(&mut all);
+    let own = all.drain(given..).filter(|c| c.mask & !part.mask == 0);
+    part.on.extend(own.filter(|c| c.mask != 0));
 }
 
 /// A wanted order as one of the columns of the only part.
@@ -577,6 +595,7 @@ impl Builder<'_, '_> {
         let mut joined = match order {
             Order::Part(part) => start(level, &mut self.parts[*part], self.conjuncts, None)?,
             Order::Ordered(part) => self.first_in_order(level, *part)?,
+            Order::Sorted(part) => self.first_sorted(level, *part)?,
             Order::Distinct(part) => self.distinct(level, *part)?,
             Order::Join { left, right, method: Method::Merge, rows } => self.merge(level, left, right, *rows)?,
             Order::Join { left, right, method, rows } => {
@@ -607,6 +626,30 @@ impl Builder<'_, '_> {
         start(level, part, self.conjuncts, Some(Wanted { order: &order, limit, is_whole: self.wanted.is_whole }))
     }
 
+    /// The part that is sorted before others are joined to it.
+    fn first_sorted(&mut self, level: &mut Level<'_>, part: usize) -> Result<Joined> {
+        let part = &mut self.parts[part];
+        let Item::Rel(rel) = part.item else { return Err(Error::internal("an order of what is no table")) };
+        let mut joined = start(level, part, self.conjuncts, None)?;
+        add_filter(level, &mut joined, self.conjuncts)?;
+        let columns = graph::columns_of(rel, self.wanted.order, self.conjuncts);
+        let mut keys = Vec::with_capacity(columns.len());
+        let mut shown = Vec::with_capacity(columns.len());
+        for (column, descending, nulls_first) in columns {
+            let (slot, ty) = (level.column_slot(rel, column), level.rels[rel].columns[column].ty);
+            keys.push(SortSlot { slot, ty: ty.oid, descending, nulls_first });
+            let expr = Expr::Column(sql_ir::Column { level: 0, rel, column, ty });
+            shown.push(explain::show(&expr, level.rels) + super::query::direction(descending, nulls_first));
+        }
+        let ordered = self.wanted.order.len();
+        level.tell_list("Sort Key", || shown);
+        let slots = slots_of(level, joined.mask);
+        let sort = SortNode { input: joined.node, keys, slots, limit: None };
+        let cost = joined.cost + sort_cost(joined.rows, level.cx.methods);
+        let node = level.note_from(Node::Sort(Arc::new(sort)), joined.mask, joined.rows, cost, cost);
+        Ok(Joined { node, cost, ordered, ..joined })
+    }
+
     /// The right side of a semi-join with its keys made distinct: from then on it is joined as any other.
     fn distinct(&mut self, level: &mut Level<'_>, part: usize) -> Result<Joined> {
         let mut on = std::mem::take(&mut self.parts[part].on);
@@ -633,7 +676,9 @@ impl Builder<'_, '_> {
 
     fn mask(&self, order: &Order) -> Mask {
         match order {
-            Order::Part(part) | Order::Distinct(part) | Order::Ordered(part) => self.parts[*part].mask,
+            Order::Part(part) | Order::Distinct(part) | Order::Ordered(part) | Order::Sorted(part) => {
+                self.parts[*part].mask
+            }
             Order::Join { left, right, .. } => self.mask(left) | self.mask(right),
         }
     }

@@ -45,8 +45,9 @@ fn target(
     references.retain(|key| key.columns.iter().any(|c| writes(*c)));
     referenced.retain(|key| key.columns.iter().any(|c| writes(*c)));
     let (slots, carried) = match kinds.changes {
-        None => (level.use_all(rel), Vec::new()),
-        Some(_) => {
+        None if kinds.inserts => (level.use_all(rel), Vec::new()),
+        // Of a row that goes, what others point to and what RETURNING shows is looked at.
+        _ => {
             let keys = references.iter().map(|key| &key.columns).chain(referenced.iter().map(|key| &key.columns));
             keys.flatten().for_each(|column| _ = level.column_slot(rel, *column));
             level.carry_all(rel)

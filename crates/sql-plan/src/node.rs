@@ -452,13 +452,15 @@ pub enum KeyValue {
     Null,
     /// Any of several values.
     List(ListSource),
+    /// Each value that the column has, NULL among them; they are few.
+    Any,
 }
 
 /// A part of an index.
 #[derive(Debug)]
 pub struct KeySpan {
     /// The first columns with their values. If it has two lists or more and the values of one come from an array, only lists up to some
-    /// length need be put together: the rows behind the first one may have any values then.
+    /// length need be put together: the rows behind the first one may have any values then. So they may behind [`KeyValue::Any`].
     pub prefix: Vec<KeyPart>,
     /// The column behind them.
     pub next: Option<KeyColumn>,

@@ -69,6 +69,10 @@ pub(super) trait Guess {
     fn first_in_order(&self, _part: usize, _limit: Option<f64>) -> Option<(f64, usize)> {
         None
     }
+    /// Whether all keys of the order that is wanted of the whole are columns of a part, so that it can be sorted before it is joined.
+    fn may_sort(&self, _part: usize) -> bool {
+        false
+    }
     /// How many groups of rows are equal in the first keys of the wanted order.
     fn groups(&self, _ordered: usize, rows: f64) -> f64 {
         rows
@@ -104,6 +108,8 @@ pub(super) enum Order {
     Part(usize),
     /// A part that is read in the order that is wanted of the whole.
     Ordered(usize),
+    /// A part that is sorted before others are joined to it.
+    Sorted(usize),
     /// A part that comes first with its keys made distinct.
     Distinct(usize),
     Join {
@@ -157,6 +163,7 @@ impl Best {
 enum How {
     Part(usize),
     Ordered(usize),
+    Sorted(usize),
     /// Left, right, method, and which side's rows are those of [`Search::first`].
     Join(Set, Set, Method, Side),
 }
@@ -242,9 +249,20 @@ impl Search<'_> {
             }
         }
         // Where some have the whole order those with the first keys of it alone are not looked at.
+        if self.goal.limit.is_some() && self.places.len() > 1 {
+            for (part, place) in self.places.iter().enumerate() {
+                if place.role == Role::Inner && place.needs == 0 && self.guess.may_sort(part) {
+                    let cost = place.cost + sort_cost(place.rows, self.methods);
+                    let best = Best { cost, start: cost, rows: place.rows, how: How::Sorted(part) };
+                    found.push((self.goal.keys, best));
+                }
+            }
+        }
         self.presorted = found.iter().map(|(ordered, _)| *ordered).max().unwrap_or_default();
         for (_, best) in found.into_iter().filter(|(ordered, _)| *ordered == self.presorted) {
-            if let How::Ordered(part) = best.how {
+            if let How::Ordered(part) | How::Sorted(part) = best.how
+                && self.first.get(&(1 << part)).is_none_or(|other| best.part(self.share) < other.part(self.share))
+            {
                 self.first.insert(1 << part, best);
             }
         }
@@ -540,6 +558,7 @@ impl Search<'_> {
             How::Part(part) if self.places[part].role == Role::RightOrFirst => Order::Distinct(part),
             How::Part(part) => Order::Part(part),
             How::Ordered(part) => Order::Ordered(part),
+            How::Sorted(part) => Order::Sorted(part),
             How::Join(left, right, method, side) => {
                 let ordered = |set: Set| self.first.get(&set).and_then(|best| self.order_by(best));
                 let right = match right.count_ones() {
@@ -584,6 +603,7 @@ mod tests {
         match order {
             Order::Part(part) => part.to_string(),
             Order::Ordered(part) => format!("ordered {part}"),
+            Order::Sorted(part) => format!("sorted {part}"),
             Order::Distinct(part) => format!("distinct {part}"),
             Order::Join { left, right, method, .. } => format!("({} {method:?} {})", show(left), show(right)),
         }

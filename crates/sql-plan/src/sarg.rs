@@ -36,6 +36,8 @@ pub(super) enum SargKind<'e> {
     Compare(CompareOp, &'e Expr, Via),
     List(&'e [Expr]),
     Array(&'e Expr),
+    /// Nothing: each value of a column that has so many is looked at.
+    Any(f64),
     /// NULL, or a truth value.
     Is(Datum),
     NotNull,
@@ -86,7 +88,7 @@ impl Sarg<'_> {
             && match &self.kind {
                 SargKind::Compare(_, _, via) => via.is_exact(),
                 SargKind::Prefix(prefix) => prefix.is_all,
-                SargKind::Row(_) | SargKind::PrefixOf(_) => false,
+                SargKind::Row(_) | SargKind::PrefixOf(_) | SargKind::Any(_) => false,
                 SargKind::List(_) | SargKind::Array(_) | SargKind::Is(_) | SargKind::NotNull => true,
             }
     }

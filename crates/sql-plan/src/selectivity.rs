@@ -79,6 +79,8 @@ pub(super) fn of_rel<'c>(level: &Level<'_>, rel: usize, conjuncts: impl Iterator
     }
     for (column, lower, upper) in ranges {
         share *= match (lower, upper) {
+            // Nothing is known of the ends.
+            (Some(lower), Some(upper)) if lower == RANGE && upper == RANGE => BETWEEN,
             (Some(lower), Some(upper)) => match known(level, &column) {
                 Some((of, _)) => (lower + upper + of.null_fraction - 1.0).clamp(1e-5, 1.0),
                 None => BETWEEN,

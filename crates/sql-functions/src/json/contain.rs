@@ -46,29 +46,112 @@ pub(super) fn exists_all(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::Bool(keys(args)?.iter().all(|k| has(&document, k))))
 }
 
-fn is_scalar(value: &Value) -> bool {
-    !matches!(value, Value::Array(_) | Value::Object(_))
-}
+/// A part of a document in its text, which is in the one form that `jsonb` has: keys in order, nothing but what is needed between.
+#[derive(Clone, Copy)]
+struct Part<'t>(&'t str);
 
-/// Whether `a` holds `b`, both below the top.
-fn holds(a: &Value, b: &Value) -> bool {
-    work::beat(4);
-    match (a, b) {
-        (Value::Object(_), Value::Object(fields)) => {
-            fields.iter().all(|(key, b)| a.field(key).is_some_and(|a| holds(a, b)))
+impl<'t> Part<'t> {
+    fn is_scalar(self) -> bool {
+        !self.0.starts_with(['{', '['])
+    }
+
+    /// Bytes of the value at the start of a text.
+    fn length(text: &str) -> usize {
+        let bytes = text.as_bytes();
+        let (mut depth, mut at) = (0, 0);
+        while at < bytes.len() {
+            match bytes[at] {
+                b'"' => {
+                    at += 1;
+                    while at < bytes.len() && bytes[at] != b'"' {
+                        at += 1 + usize::from(bytes[at] == b'\\');
+                    }
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' if depth == 0 => break,
+                b'}' | b']' => depth -= 1,
+                b',' | b':' if depth == 0 => break,
+                _ => {}
+            }
+            at += 1;
         }
-        (Value::Array(all), Value::Array(some)) => some.iter().all(|b| all.iter().any(|a| holds(a, b))),
-        (a, b) => is_scalar(a) && a == b,
+        work::beat(work::bytes(at));
+        at.min(bytes.len())
+    }
+
+    /// The elements of an array, or the keys and values of an object in turns.
+    fn parts(self) -> impl Iterator<Item = Part<'t>> {
+        let mut rest = self.0.get(1..self.0.len().saturating_sub(1)).unwrap_or_default();
+        std::iter::from_fn(move || {
+            rest = rest.trim_start_matches([',', ':', ' ']);
+            if rest.is_empty() {
+                return None;
+            }
+            let (part, behind) = rest.split_at(Part::length(rest));
+            rest = behind;
+            (!part.is_empty()).then_some(Part(part))
+        })
+    }
+
+    /// The fields of an object.
+    fn fields(self) -> impl Iterator<Item = (Part<'t>, Part<'t>)> {
+        let mut parts = self.parts();
+        std::iter::from_fn(move || Some((parts.next()?, parts.next()?)))
+    }
+
+    /// Whether two scalars are one: numbers by their values, others by their texts.
+    fn is(self, other: Part<'_>) -> Result<bool> {
+        let is_number = |part: Part<'_>| part.0.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+        Ok(self.0 == other.0 || (is_number(self) && is_number(other) && parse(self.0)? == parse(other.0)?))
+    }
+
+    /// Whether this holds another part, both below the top.
+    fn holds(self, other: Part<'_>) -> Result<bool> {
+        work::step(4)?;
+        if other.is_scalar() || self.is_scalar() {
+            return if other.is_scalar() && self.is_scalar() { self.is(other) } else { Ok(false) };
+        }
+        if self.0.as_bytes().first() != other.0.as_bytes().first() {
+            return Ok(false);
+        }
+        if self.0.starts_with('{') {
+            for (key, value) in other.fields() {
+                let found = self.fields().find(|(own, _)| own.0 == key.0);
+                match found {
+                    Some((_, own)) if own.holds(value)? => {}
+                    _ => return Ok(false),
+                }
+            }
+            return Ok(true);
+        }
+        for element in other.parts() {
+            let mut found = false;
+            for own in self.parts() {
+                found = own.holds(element)?;
+                if found {
+                    break;
+                }
+            }
+            if !found {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
 /// At the top an array also holds a scalar that is one of its elements.
 fn holds_at_top(a: &str, b: &str) -> Result<Datum> {
-    let (a, b) = (parse(a)?, parse(b)?);
-    Ok(Datum::Bool(match &a {
-        Value::Array(all) if is_scalar(&b) => all.iter().counted(4).any(|a| *a == b),
-        _ => holds(&a, &b),
-    }))
+    let (a, b) = (Part(a.trim()), Part(b.trim()));
+    if a.0.starts_with('[') && b.is_scalar() {
+        for element in a.parts() {
+            if element.is_scalar() && element.is(b)? {
+                return Ok(Datum::Bool(true));
+            }
+        }
+        return Ok(Datum::Bool(false));
+    }
+    a.holds(b).map(Datum::Bool)
 }
 
 pub(super) fn contains(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -77,4 +160,18 @@ pub(super) fn contains(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 pub(super) fn contained(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     holds_at_top(text_of(args, 1)?, text_of(args, 0)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_found_in_the_text() {
+        let parts = |text: &'static str| Part(text).parts().map(|part| part.0).collect::<Vec<_>>();
+        assert_eq!(parts(r#"[1, "a,]\"", {"b": [2, 3]}, null]"#), ["1", r#""a,]\"""#, r#"{"b": [2, 3]}"#, "null"]);
+        assert_eq!(parts(r#"{"a": 1, "b": {"c": []}}"#), [r#""a""#, "1", r#""b""#, r#"{"c": []}"#]);
+        assert_eq!(parts("[]"), [""; 0]);
+        assert_eq!(parts("{}"), [""; 0]);
+    }
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use base::Oid;
 pub(crate) use expr::{conditions, show};
 
-use super::node::{Access, InsertRows, JoinType, MeteredNode, Node, QueryPlan, ScanNode, Subplan, UnionPart};
+use super::node::{Access, InsertRows, JoinType, KeyValue, MeteredNode, Node, QueryPlan, ScanNode, Subplan, UnionPart};
 
 /// One row of a full scan in PostgreSQL's unit (`cpu_tuple_cost`).
 const ROW_COST: f64 = 0.01;
@@ -367,9 +367,11 @@ fn scan(scan: &ScanNode) -> Shown<'_> {
     let shown = shown.with("Relation Name", table).with("Alias", &scan.alias);
     let by = if matches!(scan.access, Access::Places(_)) { "TID Cond" } else { "Index Cond" };
     let shown = shown.detail(by, &scan.shown.0).detail("Filter", &scan.shown.1);
-    match &scan.access {
-        // The order is that behind the lists.
-        Access::Ranges { merges: true, .. } => shown.detail("Ranges", "merged"),
-        _ => shown,
-    }
+    let Access::Ranges { index, spans, merges, .. } = &scan.access else { return shown };
+    let passed = spans.iter().find_map(|span| span.prefix.iter().position(|part| matches!(part.value, KeyValue::Any)));
+    let index = scan.table.info.indexes.iter().find(|i| i.oid == *index);
+    let key = index.and_then(|index| index.keys.get(passed?)).map(|key| (key.column as usize).wrapping_sub(1));
+    let column = key.and_then(|key| scan.table.info.desc.columns.get(key)).map_or("", |column| column.name.as_str());
+    // The order of merged ranges is that behind the lists.
+    shown.detail("Each Value Of", column).detail("Ranges", if *merges { "merged" } else { "" })
 }

@@ -1,5 +1,9 @@
 //! Format patterns (`YYYY-MM-DD HH24:MI`) and `to_char`.
 
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+
 use super::calendar::weekday;
 use super::zone::with_info;
 use super::{Civil, MICROS_PER_SEC, days_from_civil, is_infinite};
@@ -203,9 +207,59 @@ pub fn to_char_interval(span: &Interval, format: &str) -> Result<Option<String>>
     show(&Shown { c, hour: p.hours, weekday: 0, day_of_year, zone: None, interval: true }, format).map(Some)
 }
 
+/// Bytes of the longest format whose parts are kept.
+const KEPT_MAX: usize = 256;
+
+/// The parts of a format that was used before: of a pattern, where in the format it is written stands beside it.
+#[derive(Default)]
+struct Kept {
+    format: String,
+    nodes: Vec<(Node<'static>, Range<usize>)>,
+}
+
+thread_local! {
+    /// The format that was used last: mostly one is used for all rows.
+    static LAST: RefCell<Arc<Kept>> = RefCell::default();
+}
+
+impl Kept {
+    fn of(format: &str) -> Result<Kept> {
+        let keep = |node: Node<'_>| match node {
+            Node::Pattern { name, written, fill, ordinal } => {
+                let start = written.as_ptr() as usize - format.as_ptr() as usize;
+                (Node::Pattern { name, written: "", fill, ordinal }, start..start + written.len())
+            }
+            Node::Plain(c) => (Node::Plain(c), 0..0),
+            Node::Quoted(c) => (Node::Quoted(c), 0..0),
+        };
+        Ok(Kept { nodes: parse_format(format)?.into_iter().map(keep).collect(), format: format.to_owned() })
+    }
+}
+
+/// Hands the parts of a format over, one after the other.
+fn each_node(format: &str, mut take: impl FnMut(Node<'_>) -> Result<()>) -> Result<()> {
+    if format.len() > KEPT_MAX {
+        return parse_format(format)?.into_iter().try_for_each(take);
+    }
+    let mut last = LAST.with_borrow(Arc::clone);
+    if last.format != format {
+        // Others of the thread may have their turn meanwhile.
+        last = Arc::new(Kept::of(format)?);
+        LAST.set(Arc::clone(&last));
+    }
+    last.nodes.iter().try_for_each(|(node, place)| {
+        take(match *node {
+            Node::Pattern { name, fill, ordinal, .. } => {
+                Node::Pattern { name, written: &format[place.clone()], fill, ordinal }
+            }
+            other => other,
+        })
+    })
+}
+
 fn show(v: &Shown<'_>, format: &str) -> Result<String> {
     let mut out = String::with_capacity(format.len() * 2);
-    for node in parse_format(format)? {
+    each_node(format, |node| {
         work::step(NODE_UNITS)?;
         match node {
             Node::Plain(c) | Node::Quoted(c) => out.push(c),
@@ -218,7 +272,8 @@ fn show(v: &Shown<'_>, format: &str) -> Result<String> {
                 }
             }
         }
-    }
+        Ok(())
+    })?;
     Ok(out)
 }
 
