@@ -150,6 +150,8 @@ struct Best {
     start: f64,
     rows: f64,
     how: How,
+    /// Keys of the wanted order, the first ones, that the rows are in the order of.
+    ordered: usize,
 }
 
 impl Best {
@@ -189,7 +191,6 @@ pub(super) fn choose(places: &[JoinPart], guess: &dyn Guess, goal: Goal) -> Opti
         methods: guess.methods(),
         best: FxHashMap::default(),
         first: FxHashMap::default(),
-        presorted: 0,
     };
     search.begin();
     if places.len() > 1 {
@@ -213,8 +214,6 @@ struct Search<'a> {
     best: FxHashMap<Set, Best>,
     /// What has the wanted order, or the first keys of it, and costs least up to the share. Without a wanted order, any.
     first: FxHashMap<Set, Best>,
-    /// Keys of the order that parts which come first have.
-    presorted: usize,
 }
 
 fn members(set: Set) -> impl Iterator<Item = usize> {
@@ -231,7 +230,7 @@ impl Search<'_> {
                 _ => None,
             };
             if let Some((rows, cost)) = first {
-                let best = Best { cost, start: 0.0, rows, how: How::Part(part) };
+                let best = Best { cost, start: 0.0, rows, how: How::Part(part), ordered: 0 };
                 self.best.insert(1 << part, best);
                 if !self.goal.is_ordered && self.goal.limit.is_some() && place.role == Role::Inner {
                     self.first.insert(1 << part, best);
@@ -245,7 +244,7 @@ impl Search<'_> {
         for (part, place) in self.places.iter().enumerate().filter(|(_, p)| p.role == Role::Inner && p.needs == 0) {
             let limit = self.goal.limit.map(|_| place.rows * self.share);
             if let Some((cost, ordered)) = self.guess.first_in_order(part, limit) {
-                found.push((ordered, Best { cost, start: 0.0, rows: place.rows, how: How::Ordered(part) }));
+                found.push(Best { cost, start: 0.0, rows: place.rows, how: How::Ordered(part), ordered });
             }
         }
         // Where some have the whole order those with the first keys of it alone are not looked at.
@@ -253,13 +252,12 @@ impl Search<'_> {
             for (part, place) in self.places.iter().enumerate() {
                 if place.role == Role::Inner && place.needs == 0 && self.guess.may_sort(part) {
                     let cost = place.cost + sort_cost(place.rows, self.methods);
-                    let best = Best { cost, start: cost, rows: place.rows, how: How::Sorted(part) };
-                    found.push((self.goal.keys, best));
+                    let (how, ordered) = (How::Sorted(part), self.goal.keys);
+                    found.push(Best { cost, start: cost, rows: place.rows, how, ordered });
                 }
             }
         }
-        self.presorted = found.iter().map(|(ordered, _)| *ordered).max().unwrap_or_default();
-        for (_, best) in found.into_iter().filter(|(ordered, _)| *ordered == self.presorted) {
+        for best in found {
             if let How::Ordered(part) | How::Sorted(part) = best.how
                 && self.first.get(&(1 << part)).is_none_or(|other| best.part(self.share) < other.part(self.share))
             {
@@ -280,9 +278,9 @@ impl Search<'_> {
             candidates.push((best.cost, best));
         }
         if let Some(best) = self.first.get(&all) {
-            let cost = match (self.goal.is_ordered, self.presorted == self.goal.keys) {
+            let cost = match (self.goal.is_ordered, best.ordered == self.goal.keys) {
                 (true, false) => {
-                    let groups = self.guess.groups(self.presorted, best.rows);
+                    let groups = self.guess.groups(best.ordered, best.rows);
                     let group = best.rows / groups.max(1.0);
                     let cost = best.part((self.share + 1.0 / groups.max(1.0)).min(1.0));
                     let read = (best.rows * self.share + group).min(best.rows);
@@ -344,7 +342,7 @@ impl Search<'_> {
                 let cost = if self.goal.limit.is_some() { EARLY + cost * 0.2 } else { cost };
                 if best.is_none_or(|best| cost < best.cost) {
                     let how = How::Join(left, right, Method::Merge, Side::Neither);
-                    best = Some(Best { cost, start: 0.0, rows, how });
+                    best = Some(Best { cost, start: 0.0, rows, how, ordered: self.goal.keys });
                 }
             }
             right = (right - 1) & all;
@@ -398,8 +396,9 @@ impl Search<'_> {
         let single = (right.count_ones() == 1).then(|| right.trailing_zeros() as usize);
         let place = single.map(|part| &self.places[part]);
         let mut best: Option<Best> = None;
-        let mut offer = |start: f64, cost: f64, method: Method, side: Side| {
-            let found = Best { cost: cost + rows * 0.2, start, rows, how: How::Join(left, right, method, side) };
+        let mut offer = |start: f64, cost: f64, method: Method, side: Side, ordered: usize| {
+            let how = How::Join(left, right, method, side);
+            let found = Best { cost: cost + rows * 0.2, start, rows, how, ordered };
             if best.is_none_or(|best| found.part(self.share) < best.part(self.share)) {
                 best = Some(found);
             }
@@ -412,7 +411,7 @@ impl Search<'_> {
                 let each = if place.lateral { Some(place.cost) } else { self.guess.lookup(left, part) };
                 if let Some(each) = each {
                     let cost = before.cost + before.rows * (each + 1.0) + looping;
-                    offer(before.start + looping, cost, Method::Lookup, Side::Left);
+                    offer(before.start + looping, cost, Method::Lookup, Side::Left, before.ordered);
                 }
             }
             let alone = self.alone(left, right).filter(|_| !place.is_some_and(|place| place.lateral));
@@ -424,11 +423,12 @@ impl Search<'_> {
                         start + before.cost - before.start + before.rows + rows * 0.3,
                         Method::Hash,
                         Side::Left,
+                        before.ordered,
                     );
                 } else {
                     let start = before.start + right_cost + right_rows + looping;
                     let cost = start + before.cost - before.start + before.rows * right_rows * 0.5 + rows * 0.3;
-                    offer(start, cost, Method::Loop, Side::Left);
+                    offer(start, cost, Method::Loop, Side::Left, before.ordered);
                 }
             }
         }
@@ -442,7 +442,7 @@ impl Search<'_> {
         {
             let start = after.start + before.cost + before.rows * 1.5 + hashing;
             let cost = start + after.cost - after.start + after.rows + rows * 0.3;
-            offer(start, cost, Method::HashLeft, Side::Right);
+            offer(start, cost, Method::HashLeft, Side::Right, after.ordered);
         }
         best
     }
@@ -543,7 +543,7 @@ impl Search<'_> {
         }
         let (cost, method) = best?;
         let how = How::Join(left, right, method, Side::Neither);
-        Some(Best { cost: cost + rows * 0.2, start: cost, rows, how })
+        Some(Best { cost: cost + rows * 0.2, start: cost, rows, how, ordered: 0 })
     }
 
     fn order(&self, set: Set) -> Option<Order> {

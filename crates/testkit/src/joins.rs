@@ -27,6 +27,21 @@ pub fn tables(random: &mut Random) -> Vec<String> {
     statements.push("CREATE INDEX ON a (k)".to_owned());
     statements.push("CREATE INDEX ON b (v, k)".to_owned());
     statements.push("CREATE INDEX ON c (w DESC)".to_owned());
+    // One more of several columns, in any directions, so that ranges, lists and orders of all kinds have one.
+    for table in TABLES {
+        let mut key = |column: &str| {
+            let direction = random.pick(&["", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"]);
+            format!("{column}{direction}")
+        };
+        let columns = match key("") {
+            first if first.is_empty() => [key("k"), key("v"), key("w")],
+            _ => [key("w"), key("k"), key("v")],
+        };
+        statements.push(format!("CREATE INDEX ON {table} ({})", columns.join(", ")));
+    }
+    if random.below(2) == 0 {
+        statements.extend(TABLES.map(|table| format!("ANALYZE {table}")));
+    }
     statements
 }
 
@@ -140,7 +155,25 @@ impl Writer<'_> {
             order.push(format!("({value})::text"));
             columns.push(value);
         }
-        format!("SELECT {} FROM {from}{filter} ORDER BY {}", columns.join(", "), order.join(", "))
+        // Any of the columns may come first; under LIMIT equal rows are all that may be cut off.
+        for at in 0..order.len() {
+            let other = self.below(order.len() as u64) as usize;
+            order.swap(at, other);
+        }
+        if self.below(2) == 0 {
+            let direction = self.pick(&[" DESC", " NULLS FIRST", " DESC NULLS LAST"]);
+            order[0] += direction;
+        }
+        let limit = match self.below(3) {
+            0 => format!(" LIMIT {} OFFSET {}", self.below(6), self.below(3)),
+            _ => String::new(),
+        };
+        let distinct = self.pick(&["", "", "", "DISTINCT "]);
+        let order = order.join(", ");
+        if distinct.is_empty() || !order.contains("::text") {
+            return format!("SELECT {distinct}{} FROM {from}{filter} ORDER BY {order}{limit}", columns.join(", "));
+        }
+        format!("SELECT {} FROM {from}{filter} ORDER BY {order}{limit}", columns.join(", "))
     }
 
     /// A value made of a row as a whole: on the null side of an outer join there is none.
@@ -231,17 +264,28 @@ impl Writer<'_> {
     fn leaf(&mut self, outer: &[String]) -> Tree {
         let (alias, table) = (self.alias(), self.table());
         let inner = [alias.clone()];
-        let text = match self.below(12) {
+        let text = match self.below(15) {
             0 => format!("(SELECT * FROM {table} AS {alias} WHERE {}) AS {alias}", self.simple(&inner)),
             1 => format!("(SELECT DISTINCT k, v, w FROM {table}) AS {alias}"),
-            2 => format!("(SELECT k, max(v) AS v, count(*) AS w FROM {table} GROUP BY k) AS {alias}"),
+            2 => {
+                let having = self.pick(&["", " HAVING k > 1", " HAVING count(*) > 1 AND k IS NOT NULL"]);
+                format!("(SELECT k, max(v) AS v, count(*) AS w FROM {table} GROUP BY k{having}) AS {alias}")
+            }
             3 => format!("(VALUES (1, 2, 3), (NULL, 0, 1), (2, NULL, 2)) AS {alias} (k, v, w)"),
             4 if !outer.is_empty() => {
                 let scope = [outer, &inner].concat();
                 format!("LATERAL (SELECT * FROM {table} AS {alias} WHERE {}) AS {alias}", self.compare(&scope))
             }
             5 => format!("(SELECT k, v, w FROM {table} ORDER BY k, v, w LIMIT 3) AS {alias}"),
-            6 => format!("(SELECT k, v, w FROM {table} UNION ALL SELECT v, w, k FROM e) AS {alias}"),
+            6 => {
+                let operator = self.pick(&["UNION ALL", "UNION", "INTERSECT", "EXCEPT"]);
+                format!("(SELECT k, v, w FROM {table} {operator} SELECT v, w, k FROM e) AS {alias}")
+            }
+            7 => {
+                let call = self.pick(&["count(*)", "sum(w)", "max(v)", "rank()"]);
+                format!("(SELECT k, v, ({call} OVER (PARTITION BY k, v ORDER BY w))::int AS w FROM {table}) AS {alias}")
+            }
+            8 => format!("(SELECT DISTINCT ON (k) k, v, w FROM {table} ORDER BY k, v, w) AS {alias}"),
             _ => format!("{table} AS {alias}"),
         };
         Tree { text, aliases: vec![alias] }
@@ -272,7 +316,31 @@ impl Writer<'_> {
 
     fn simple(&mut self, aliases: &[String]) -> String {
         let column = self.column_of(aliases);
-        match self.below(7) {
+        let number = |writer: &mut Self| match writer.below(8) {
+            0 => "NULL".to_owned(),
+            _ => writer.below(VALUES + 1).to_string(),
+        };
+        match self.below(12) {
+            7 => {
+                let alias = &aliases[self.below(aliases.len() as u64) as usize];
+                let (pair, operator) = (self.pair(alias), self.pick(&["<", "<=", ">", ">="]));
+                format!("({pair}) {operator} ({}, {})", number(self), number(self))
+            }
+            8 => {
+                let alias = &aliases[self.below(aliases.len() as u64) as usize];
+                let pairs: Vec<String> =
+                    (0..1 + self.below(3)).map(|_| format!("({}, {})", number(self), number(self))).collect();
+                format!("({}) {}IN ({})", self.pair(alias), self.pick(&["", "", "NOT "]), pairs.join(", "))
+            }
+            9 => format!("{column} BETWEEN {} AND {}", self.below(VALUES), self.below(VALUES)),
+            10 => format!("{column} = ANY ('{{{}, {}, {}}}'::int[])", number(self), number(self), number(self)),
+            11 => {
+                let alias = &aliases[self.below(aliases.len() as u64) as usize];
+                let [first, second] = [number(self), number(self)];
+                format!(
+                    "({alias}.k = {first} AND {alias}.v > {second} OR {alias}.w = {second} OR {alias}.k IS NULL AND {alias}.w < {first})"
+                )
+            }
             0 => format!("{column} IS NULL"),
             1 => format!("{column} IS NOT NULL"),
             2 => format!("{column} IN ({}, {})", self.below(VALUES), self.below(VALUES)),
@@ -281,6 +349,12 @@ impl Writer<'_> {
             5 => format!("{column} = {}", self.below(VALUES)),
             _ => self.compare(aliases),
         }
+    }
+
+    /// Two columns of one table.
+    fn pair(&mut self, alias: &str) -> String {
+        let (first, second) = (self.pick(&COLUMNS), self.pick(&COLUMNS));
+        format!("{alias}.{first}, {alias}.{second}")
     }
 
     fn condition(&mut self, aliases: &[String], depth: u32) -> String {
@@ -307,7 +381,22 @@ impl Writer<'_> {
         };
         let (column, not) = (self.pick(&COLUMNS), self.pick(&["", "NOT "]));
         let outer = self.column_of(aliases);
-        match self.below(5) {
+        match self.below(7) {
+            5 => {
+                let (left, right) = (self.column_of(aliases), self.pair(&alias));
+                let more = if self.below(2) == 0 { format!(" WHERE {}", inside(self)) } else { String::new() };
+                format!("({outer}, {left}) {not}IN (SELECT {right} FROM {table} AS {alias}{more})")
+            }
+            6 => {
+                let (joined, other) = (self.alias(), self.table());
+                let both = [scope.as_slice(), std::slice::from_ref(&joined)].concat();
+                let (tied, more) = (self.column_of(aliases), self.simple(&both));
+                let kind = self.pick(&["JOIN", "LEFT JOIN"]);
+                format!(
+                    "{not}EXISTS (SELECT 1 FROM {table} AS {alias} {kind} {other} AS {joined} ON {joined}.k = {alias}.v \
+                     WHERE {alias}.{column} = {tied} AND {more})"
+                )
+            }
             0 | 1 => {
                 let (other, more) = (self.column_of(&scope), inside(self));
                 let tied = if self.below(3) == 0 { String::new() } else { format!("{alias}.{column} = {other} AND ") };
