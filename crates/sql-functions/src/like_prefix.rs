@@ -61,3 +61,26 @@ fn end(args: &[Datum], of: fn(LikePrefix) -> Option<String>) -> Result<Datum> {
     let [Datum::Text(pattern)] = args else { return mismatched(args) };
     Ok(LikePrefix::of(pattern).and_then(of).map_or(Datum::Null, |text| Datum::Text(text.as_str().into())))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_say_how_texts_begin() {
+        let ends = |pattern: &str| LikePrefix::of(pattern).map(|p| (p.first, p.behind.unwrap_or_default(), p.is_all));
+        let is = |first: &str, behind: &str, is_all| Some((first.to_owned(), behind.to_owned(), is_all));
+        assert_eq!(ends("ab%"), is("ab", "ac", true));
+        assert_eq!(ends("ab%%"), is("ab", "ac", true));
+        assert_eq!(ends("ab%c"), is("ab", "ac", false));
+        assert_eq!(ends("ab"), is("ab", "ac", false));
+        assert_eq!(ends(r"a\%b_"), is("a%b", "a%c", false));
+        // The last character has no next one, and surrogates are none.
+        assert_eq!(ends("a\u{10ffff}%"), is("a\u{10ffff}", "b", true));
+        assert_eq!(ends("\u{d7ff}%"), is("\u{d7ff}", "\u{e000}", true));
+        assert_eq!(ends("\u{10ffff}%"), is("\u{10ffff}", "", false));
+        for pattern in ["", "%a", "_a", "a\\"] {
+            assert_eq!(ends(pattern), None, "{pattern}");
+        }
+    }
+}

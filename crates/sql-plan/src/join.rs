@@ -360,7 +360,13 @@ fn group_by_row(level: &mut Level<'_>, part: &Part<'_>, from: &From) -> Result<O
         plain
     };
     let is_table = |rel: usize| part.mask & (1 << rel) == 0 || matches!(level.rels[rel].kind, RelKind::Table(_));
-    if needs == 0 || part.lateral || !part.on.iter().all(may_repeat) || !(0..level.rels.len()).all(is_table) {
+    // Joins within joins are not planned twice on each level.
+    if needs == 0
+        || level.around != 0
+        || part.lateral
+        || !part.on.iter().all(may_repeat)
+        || !(0..level.rels.len()).all(is_table)
+    {
         return Ok(None);
     }
     let mut on = part.on.clone();
@@ -380,7 +386,7 @@ fn group_by_row(level: &mut Level<'_>, part: &Part<'_>, from: &From) -> Result<O
 fn by_row(level: &mut Level<'_>, part: &mut Part<'_>, conjuncts: &[Conjunct]) -> Result<()> {
     let Item::Rel(rel) = part.item else { return Ok(()) };
     let RelKind::Subquery { query, lateral: false } = &level.rels[rel].kind else { return Ok(()) };
-    if part.lateral {
+    if part.lateral || level.cx.is_by_row.get() {
         return Ok(());
     }
     let own: Mask = 1 << rel;
@@ -401,7 +407,11 @@ fn by_row(level: &mut Level<'_>, part: &mut Part<'_>, conjuncts: &[Conjunct]) ->
         }
     }
     let Some(inner) = inner else { return Ok(()) };
-    let subplan = level.subplan(&inner)?;
+    // Subqueries within subqueries are not planned twice on each level.
+    level.cx.is_by_row.set(true);
+    let subplan = level.subplan(&inner);
+    level.cx.is_by_row.set(false);
+    let subplan = subplan?;
     let cost = subplan.plan.cost + subplan.plan.rows * 0.5;
     part.by_row = Some(ByRow { needs, cost, plan: RowPlan::Subquery(subplan) });
     Ok(())

@@ -39,6 +39,7 @@ mod selectivity;
 mod walk;
 mod window;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, work};
@@ -125,6 +126,8 @@ pub(crate) struct PlanContext<'a> {
     pub hints: &'a [Datum],
     /// The same, for what the plan assumes of them.
     pub values: assume::Values<'a>,
+    /// A subquery in FROM is planned for one row of what it is joined with.
+    pub is_by_row: Cell<bool>,
     /// For trying conditions out.
     pub eval: Option<&'a dyn EvalContext>,
     /// The plan is made to be shown: its nodes are counted.
@@ -163,7 +166,22 @@ pub fn plan(
     let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
     let (params, cells) = (walk::params(statement), cte::Cells::default());
     let values = assume::Values::new(hints);
-    run(statement, &PlanContext { catalog, stats, cells, params, hints, values, eval, explains, verbose, methods })
+    run(
+        statement,
+        &PlanContext {
+            catalog,
+            stats,
+            cells,
+            params,
+            hints,
+            values,
+            is_by_row: Cell::new(false),
+            eval,
+            explains,
+            verbose,
+            methods,
+        },
+    )
 }
 
 /// Plans a cursor's query: as [`plan`] does, with the identities of the rows that WHERE CURRENT OF may be about.
@@ -180,7 +198,19 @@ pub fn plan_cursor(
     let params = walk::params(&Statement::Select(Box::new(query.clone())));
     let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
     let (cells, values) = (cte::Cells::default(), assume::Values::new(hints));
-    let cx = PlanContext { catalog, stats, cells, params, hints, values, eval, explains, verbose, methods };
+    let cx = PlanContext {
+        catalog,
+        stats,
+        cells,
+        params,
+        hints,
+        values,
+        is_by_row: Cell::new(false),
+        eval,
+        explains,
+        verbose,
+        methods,
+    };
     let folded = cx.values.folded_query(query);
     let (root, row_ids) = query::plan_cursor(folded.as_ref().unwrap_or(query), &cx)?;
     let cells = cx.cells.counts();
@@ -209,6 +239,7 @@ pub(crate) fn plan_with_params(
             params,
             hints: &[],
             values: assume::Values::default(),
+            is_by_row: Cell::new(false),
             eval: None,
             explains: false,
             verbose: false,

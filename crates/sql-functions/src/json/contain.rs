@@ -116,9 +116,16 @@ impl<'t> Part<'t> {
         }
         if self.0.starts_with('{') {
             for (key, value) in other.fields() {
-                let found = self.fields().find(|(own, _)| own.0 == key.0);
+                let mut found = None;
+                for (own_key, own) in self.fields() {
+                    work::step(4)?;
+                    if own_key.0 == key.0 {
+                        found = Some(own);
+                        break;
+                    }
+                }
                 match found {
-                    Some((_, own)) if own.holds(value)? => {}
+                    Some(own) if own.holds(value)? => {}
                     _ => return Ok(false),
                 }
             }
