@@ -365,8 +365,10 @@ impl std::fmt::Debug for Execution {
 }
 
 impl Execution {
-    /// A run with these parameter values, of the statement's parameter types. Boxed, for it is large and handed on.
+    /// A run with these parameter values, of the statement's parameter types: what the plan assumes of them is true. Boxed, for it is large
+    /// and handed on.
     pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Box<Execution> {
+        debug_assert!(plan.is_right_for(&params), "a plan for other values");
         let machine = Machine::new(&plan.root, params);
         let shared = cte::Shared::new(plan.cells);
         let held = budget::Held::default();

@@ -477,7 +477,7 @@ impl OfTable<'_, '_> {
                 offer(self.index_path(number, spans, Some(split), false, wanted));
             }
         }
-        let lists = plain.first_list().is_some();
+        let lists = plain.first_list().is_some() && plain.is_narrow();
         if lists && wanted.is_some_and(|wanted| wanted.limit.is_some()) {
             offer(self.index_path(number, vec![plain.clone()], None, true, wanted));
         }
@@ -918,9 +918,10 @@ fn index_access(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, way:
         let is_key = span.prefix.len() == whole && !has(&span, |value| matches!(value, KeyValue::Null | KeyValue::Any));
         return Ok(match (is_list, is_key && !reverse && !merges) {
             (false, true) => Access::Point { index, key: span.prefix },
-            (true, true) => Access::Multi { index, key: span.prefix },
+            // Lists that are not put together to the end are no keys.
+            (true, true) if way.spans[0].is_narrow() => Access::Multi { index, key: span.prefix },
             (false, false) => Access::Range { index, span, reverse },
-            (true, false) => Access::Ranges { index, spans: vec![span], reverse, merges },
+            (true, _) => Access::Ranges { index, spans: vec![span], reverse, merges },
         });
     }
     Ok(Access::Ranges { index, spans, reverse, merges })

@@ -386,7 +386,8 @@ fn group_by_row(level: &mut Level<'_>, part: &Part<'_>, from: &From) -> Result<O
 fn by_row(level: &mut Level<'_>, part: &mut Part<'_>, conjuncts: &[Conjunct]) -> Result<()> {
     let Item::Rel(rel) = part.item else { return Ok(()) };
     let RelKind::Subquery { query, lateral: false } = &level.rels[rel].kind else { return Ok(()) };
-    if part.lateral || level.cx.is_by_row.get() {
+    // How often it runs must not matter.
+    if part.lateral || level.cx.is_by_row.get() || !query.locking.is_empty() || walk::is_volatile_query(query) {
         return Ok(());
     }
     let own: Mask = 1 << rel;

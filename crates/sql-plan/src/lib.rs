@@ -266,7 +266,12 @@ fn run(statement: &Statement, cx: &PlanContext<'_>) -> Result<Arc<Plan>> {
 impl Plan {
     /// Whether it is right for these values of the parameters, and no better one is known to be made for them.
     pub fn suits(&self, params: &[Datum]) -> bool {
-        !self.may_be_better && self.assumes.iter().all(|assumption| assumption.holds(params))
+        !self.may_be_better && self.is_right_for(params)
+    }
+
+    /// Whether what it assumes is true of these values of the parameters.
+    pub fn is_right_for(&self, params: &[Datum]) -> bool {
+        self.assumes.iter().all(|assumption| assumption.holds(params))
     }
 
     /// Whether it depends on values of the parameters.

@@ -286,8 +286,8 @@ impl Session {
             return Ok(());
         }
         portal.statement = self.begin_query(&Arc::clone(&portal.statement)).await?;
-        let query = portal.query()?;
-        let execution = Execution::new(Arc::clone(&query.plan), std::mem::take(&mut portal.params));
+        let plan = self.plan_for_values(&portal.statement, &portal.params)?;
+        let execution = Execution::new(plan, std::mem::take(&mut portal.params));
         portal.execution = Some(execution);
         portal.view = self.txn.as_mut().map(|txn| txn.keep_view());
         Ok(())
