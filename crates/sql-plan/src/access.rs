@@ -108,6 +108,8 @@ struct IndexWay<'e> {
     reverse: bool,
     /// The order is that behind the lists: the ranges of their values are merged.
     merges: bool,
+    /// The disjunction whose alternatives the spans are, if the rows satisfy it.
+    covered: Option<usize>,
 }
 
 /// A part of an index that conditions lead to.
@@ -211,6 +213,21 @@ impl<'e> Span<'e> {
         sarg.is_exact() && self.is_narrow()
     }
 
+    /// Whether the rows that it leads to satisfy the whole alternative that it is for.
+    fn covers(&self, alternative: &Expr) -> bool {
+        let parts = match alternative {
+            Expr::And(all) => all.len(),
+            _ => 1,
+        };
+        // The beginning of a text is both ends.
+        let [lower, upper] = &self.ends;
+        let is_prefix = |sarg: &&Sarg<'_>| matches!(sarg.kind, SargKind::Prefix(_));
+        let upper = upper.as_ref().filter(|upper| lower.is_none() || !is_prefix(upper));
+        let mut used = self.prefix.iter().chain(lower).chain(upper).filter(|sarg| sarg.is_part).peekable();
+        let says_all = used.peek().is_some() && used.clone().all(Sarg::says_all);
+        says_all && used.count() == parts && self.is_narrow()
+    }
+
     /// The place of the prefix's first part with several values.
     fn first_list(&self) -> Option<usize> {
         self.prefix.iter().position(Sarg::is_list)
@@ -241,9 +258,9 @@ impl<'e> IndexWay<'e> {
     fn satisfied(&self) -> Vec<usize> {
         let Some((first, others)) = self.spans.split_first() else { return Vec::new() };
         let exact = first.sargs().filter(|sarg| first.satisfies(sarg)).map(|sarg| sarg.conjunct);
-        exact
-            .filter(|number| others.iter().all(|span| span.sargs().any(|s| s.conjunct == *number && span.satisfies(s))))
-            .collect()
+        let in_all =
+            |number: &usize| others.iter().all(|span| span.sargs().any(|s| s.conjunct == *number && span.satisfies(s)));
+        exact.filter(in_all).chain(self.covered).collect()
     }
 
     /// The conditions that lead to the rows, each once.
@@ -548,7 +565,9 @@ impl OfTable<'_, '_> {
             None => self.visited(number, &spans),
         };
         let rows = rows.max(1.0).min(self.total);
-        let way = IndexWay { number, spans, reverse, merges };
+        let covers = |split: &&Split<'_>| spans.iter().zip(split.any).all(|(span, one)| span.covers(one));
+        let covered = split.filter(covers).map(|split| split.conjunct);
+        let way = IndexWay { number, spans, reverse, merges, covered };
         let left = self.left.saturating_sub(way.conditions().len());
         let keys: f64 = way.spans.iter().map(Span::keys).sum();
         let methods = self.level.cx.methods;

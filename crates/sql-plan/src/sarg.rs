@@ -84,13 +84,17 @@ impl Sarg<'_> {
 
     /// Whether the rows that an index leads to satisfy the condition, all of them.
     pub fn is_exact(&self) -> bool {
-        !self.is_part
-            && match &self.kind {
-                SargKind::Compare(_, _, via) => via.is_exact(),
-                SargKind::Prefix(prefix) => prefix.is_all,
-                SargKind::Row(_) | SargKind::PrefixOf(_) | SargKind::Any(_) => false,
-                SargKind::List(_) | SargKind::Array(_) | SargKind::Is(_) | SargKind::NotNull => true,
-            }
+        !self.is_part && self.says_all()
+    }
+
+    /// Whether they satisfy it, or the part of it that this is.
+    pub fn says_all(&self) -> bool {
+        match &self.kind {
+            SargKind::Compare(_, _, via) => via.is_exact(),
+            SargKind::Prefix(prefix) => prefix.is_all,
+            SargKind::Row(_) | SargKind::PrefixOf(_) | SargKind::Any(_) => false,
+            SargKind::List(_) | SargKind::Array(_) | SargKind::Is(_) | SargKind::NotNull => true,
+        }
     }
 }
 
