@@ -11,17 +11,33 @@ use sql_ir::{CompareOp, Expr, TableInfo};
 use types::Datum;
 
 use super::level::Level;
-use super::methods::{PlanMethod, PlanMethods, sort_cost};
+use super::methods::{EARLY, GROUPS_MIN, PlanMethod, PlanMethods, sort_cost};
 use super::node::{
     Access, Bound, KeyColumn, KeyPart, KeyReader, KeySpan, KeyValue, ListSource, Node, PlannedTable, ScanNode, Stage,
     UnionPart,
 };
 use super::places::Places;
-use super::sarg::{Of, RowEnd, Sarg, SargKind, Via, alternatives, compared, key_number, over_rel, sarg};
+use super::sarg::{Of, RowEnd, Sarg, SargKind, Via, alternatives, compared, key_number, over_rel, parts_of, sarg};
 use super::{explain, leak, selectivity, walk};
 
 /// Rels of a level as a set.
 pub(super) type Mask = u128;
+
+/// The rels of its level that an expression is about.
+pub(super) fn rels_in(expr: &Expr) -> Mask {
+    let mut mask = 0;
+    walk::walk(expr, 0, &mut |e, depth| mask |= rels_at(e, depth));
+    mask
+}
+
+/// The rel of the query so many levels out that an expression is about by itself.
+pub(super) fn rels_at(expr: &Expr, depth: usize) -> Mask {
+    match expr {
+        Expr::Column(c) if c.level == depth => 1 << c.rel,
+        Expr::WholeRow { level, rel } if *level == depth => 1 << rel,
+        _ => 0,
+    }
+}
 
 /// A condition, and the rels of this level that it is about.
 #[derive(Clone, Debug)]
@@ -40,12 +56,7 @@ pub(super) struct Conjunct {
 
 impl Conjunct {
     pub fn new(expr: Expr) -> Conjunct {
-        let mut mask = 0;
-        walk::walk(&expr, 0, &mut |e, depth| match e {
-            Expr::Column(c) if c.level == depth => mask |= 1 << c.rel,
-            Expr::WholeRow { level, rel } if *level == depth => mask |= 1 << rel,
-            _ => {}
-        });
+        let mask = rels_in(&expr);
         Conjunct { expr, mask, used: false, derived: false, guard: false, after: 0 }
     }
 }
@@ -215,17 +226,13 @@ impl<'e> Span<'e> {
 
     /// Whether the rows that it leads to satisfy the whole alternative that it is for.
     fn covers(&self, alternative: &Expr) -> bool {
-        let parts = match alternative {
-            Expr::And(all) => all.len(),
-            _ => 1,
-        };
         // The beginning of a text is both ends.
         let [lower, upper] = &self.ends;
         let is_prefix = |sarg: &&Sarg<'_>| matches!(sarg.kind, SargKind::Prefix(_));
         let upper = upper.as_ref().filter(|upper| lower.is_none() || !is_prefix(upper));
         let mut used = self.prefix.iter().chain(lower).chain(upper).filter(|sarg| sarg.is_part).peekable();
         let says_all = used.peek().is_some() && used.clone().all(Sarg::says_all);
-        says_all && used.count() == parts && self.is_narrow()
+        says_all && used.count() == parts_of(alternative).len() && self.is_narrow()
     }
 
     /// The place of the prefix's first part with several values.
@@ -262,17 +269,17 @@ impl<'e> IndexWay<'e> {
             |number: &usize| others.iter().all(|span| span.sargs().any(|s| s.conjunct == *number && span.satisfies(s)));
         exact.filter(in_all).chain(self.covered).collect()
     }
+}
 
-    /// The conditions that lead to the rows, each once.
-    fn conditions(&self) -> Vec<usize> {
-        let mut numbers: Vec<usize> = Vec::new();
-        for sarg in self.spans.iter().flat_map(Span::sargs) {
-            if !numbers.contains(&sarg.conjunct) {
-                numbers.push(sarg.conjunct);
-            }
+/// The conditions that spans use, each once.
+fn conditions_of(spans: &[Span<'_>]) -> Vec<usize> {
+    let mut numbers: Vec<usize> = Vec::new();
+    for sarg in spans.iter().flat_map(Span::sargs) {
+        if !numbers.contains(&sarg.conjunct) {
+            numbers.push(sarg.conjunct);
         }
-        numbers
     }
+    numbers
 }
 
 /// A disjunction with what each alternative demands.
@@ -379,12 +386,12 @@ pub(super) fn choose<'e>(
             best = path;
         }
     };
-    let usable = |number: &usize| has_all(level, info, *number, rel, conjuncts);
-    for number in (0..info.indexes.len()).filter(usable) {
+    let usable: Vec<usize> = (0..info.indexes.len()).filter(|n| has_all(level, info, *n, rel, conjuncts)).collect();
+    for &number in &usable {
         table.index_paths(number, &sargs, &splits, wanted, &mut offer);
     }
     for split in &splits {
-        offer(table.union_path(&sargs, split, wanted));
+        offer(table.union_path(&usable, &sargs, split, wanted));
     }
     offer(places_path(&table, conjuncts, available, wanted));
     best
@@ -450,13 +457,7 @@ impl OfTable<'_, '_> {
         };
         let total = self.total * within;
         if self.level.tables[self.rel].is_some() {
-            let mut used: Vec<usize> = Vec::new();
-            for sarg in spans.iter().flat_map(Span::sargs) {
-                if !used.contains(&sarg.conjunct) {
-                    used.push(sarg.conjunct);
-                }
-            }
-            let used = used.iter().map(|number| &self.conjuncts[*number]);
+            let used = conditions_of(spans).into_iter().map(|number| &self.conjuncts[number]);
             return total * selectivity::of_rel(self.level, self.rel, used);
         }
         // Without statistics: each column of a key divides the rows alike, and equal keys of an index that is not unique
@@ -568,7 +569,7 @@ impl OfTable<'_, '_> {
         let covers = |split: &&Split<'_>| spans.iter().zip(split.any).all(|(span, one)| span.covers(one));
         let covered = split.filter(covers).map(|split| split.conjunct);
         let way = IndexWay { number, spans, reverse, merges, covered };
-        let left = self.left.saturating_sub(way.conditions().len());
+        let left = self.left.saturating_sub(conditions_of(&way.spans).len());
         let keys: f64 = way.spans.iter().map(Span::keys).sum();
         let methods = self.level.cx.methods;
         let method = if split.is_some() { PlanMethod::BitmapScan } else { PlanMethod::IndexScan };
@@ -583,9 +584,13 @@ impl OfTable<'_, '_> {
     }
 
     /// The way to the rows of a disjunction whose alternatives lead to them by several indexes.
-    fn union_path<'e>(&self, sargs: &[Sarg<'e>], split: &Split<'e>, wanted: Option<Wanted<'_>>) -> Option<Path<'e>> {
-        let usable = |number: &usize| has_all(self.level, self.info, *number, self.rel, self.conjuncts);
-        let numbers: Vec<usize> = (0..self.info.indexes.len()).filter(usable).collect();
+    fn union_path<'e>(
+        &self,
+        indexes: &[usize],
+        sargs: &[Sarg<'e>],
+        split: &Split<'e>,
+        wanted: Option<Wanted<'_>>,
+    ) -> Option<Path<'e>> {
         let mut spans = Vec::with_capacity(split.each.len());
         let mut visited = 0.0;
         for (own, one) in split.each.iter().counted(32).zip(split.any) {
@@ -595,7 +600,7 @@ impl OfTable<'_, '_> {
                 let part = span.sargs().any(|sarg| sarg.is_part);
                 part.then(|| (self.visited_alternative(number, &span, one), number, span))
             };
-            let (rows, number, span) = numbers.iter().filter_map(by).min_by(|a, b| a.0.total_cmp(&b.0))?;
+            let (rows, number, span) = indexes.iter().filter_map(by).min_by(|a, b| a.0.total_cmp(&b.0))?;
             visited += rows + span.keys();
             spans.push(UnionSpan { number, span, alternative: one });
         }
@@ -619,13 +624,9 @@ impl OfTable<'_, '_> {
         }
         let beside: Vec<&Conjunct> =
             span.sargs().filter(|sarg| !sarg.is_part).map(|sarg| &self.conjuncts[sarg.conjunct]).collect();
-        let all = match one {
-            Expr::And(all) => all.as_slice(),
-            one => std::slice::from_ref(one),
-        };
         let columns: Vec<usize> = span.sargs().map(|sarg| sarg.column).collect();
         let mut share = selectivity::of_rel(self.level, self.rel, beside.into_iter());
-        for part in all {
+        for part in parts_of(one) {
             let mut about = false;
             walk::columns_of(part, &mut |c| about |= c.rel == self.rel && columns.contains(&c.column));
             share *= if about { selectivity::of(self.level, self.rel, part) } else { 1.0 };
@@ -690,10 +691,6 @@ impl OfTable<'_, '_> {
     }
 }
 
-/// Expected groups from which on rows are sorted group by group: of few groups the first may have most of the rows, and then reading
-/// them through an index has no gain.
-const GROUPS_MIN: f64 = 8.0;
-
 /// Adds what it costs to sort, if a wanted order does not come by itself.
 ///
 /// With LIMIT an ordered path ends early. So does one in the order of the first columns, behind the last group of equal ones that is
@@ -739,9 +736,6 @@ impl OfTable<'_, '_> {
         cost.min(EARLY + cost * share)
     }
 }
-
-/// What is read at least of a path that ends early.
-const EARLY: f64 = 20.0;
 
 /// A scan that was compiled.
 pub(super) struct Scanned {
@@ -798,7 +792,7 @@ fn scan_by(
                 let beside = span.sargs().filter(|sarg| !sarg.is_part).map(|sarg| &snapshot[sarg.conjunct].expr);
                 let all: Vec<&Expr> = beside.chain([*alternative]).collect();
                 let shown = if level.cx.explains { explain::conditions(&all, level.rels) } else { String::new() };
-                parts.push(UnionPart { index: index.oid, span: key_span(level, info, index, span)?, shown });
+                parts.push(UnionPart { index: index.oid, span: key_span(level, info, *number, span)?, shown });
             }
             Access::Union(parts)
         }
@@ -807,8 +801,8 @@ fn scan_by(
             for number in way.satisfied() {
                 conjuncts[number].used = true;
             }
-            shown.extend(way.conditions().into_iter().map(|number| &snapshot[number].expr));
-            let access = index_access(level, info, index, way)?;
+            shown.extend(conditions_of(&way.spans).into_iter().map(|number| &snapshot[number].expr));
+            let access = index_access(level, info, way)?;
             keys = index_only(level, rel, info, index, &access);
             access
         }
@@ -923,10 +917,11 @@ fn key_column(info: &TableInfo, index: &IndexDesc, at: usize) -> KeyColumn {
 }
 
 /// The access by an index.
-fn index_access(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, way: &IndexWay<'_>) -> Result<Access> {
+fn index_access(level: &mut Level<'_>, info: &TableInfo, way: &IndexWay<'_>) -> Result<Access> {
+    let index = &info.indexes[way.number];
     let mut spans = Vec::with_capacity(way.spans.len());
     for span in &way.spans {
-        spans.push(key_span(level, info, index, span)?);
+        spans.push(key_span(level, info, way.number, span)?);
     }
     let (index, whole, reverse, merges) = (index.oid, index.keys.len(), way.reverse, way.merges);
     let has = |span: &KeySpan, is: fn(&KeyValue) -> bool| span.prefix.iter().any(|part| is(&part.value));
@@ -947,7 +942,8 @@ fn index_access(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, way:
 }
 
 /// Compiles a span.
-fn key_span(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, span: &Span<'_>) -> Result<KeySpan> {
+fn key_span(level: &mut Level<'_>, info: &TableInfo, number: usize, span: &Span<'_>) -> Result<KeySpan> {
+    let index = &info.indexes[number];
     let mut prefix = Vec::with_capacity(span.prefix.len());
     for (at, sarg) in span.prefix.iter().enumerate() {
         let value = match &sarg.kind {
@@ -984,7 +980,7 @@ fn key_span(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, span: &S
                 let value = via.applied(level.compile(value)?, op);
                 Some(Bound { value, more: Vec::new(), inclusive })
             }
-            SargKind::Row(row) => Some(row_bound(level, info, index, at, row)?),
+            SargKind::Row(row) => Some(row_bound(level, info, number, at, row)?),
             _ => None,
         };
     }
@@ -994,8 +990,8 @@ fn key_span(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, span: &S
 }
 
 /// The end of a range of several columns: as many of those that are compared as follow in the index in one direction.
-fn row_bound(level: &mut Level<'_>, info: &TableInfo, index: &IndexDesc, at: usize, row: &RowEnd<'_>) -> Result<Bound> {
-    let number = info.indexes.iter().position(|other| other.oid == index.oid).unwrap_or_default();
+fn row_bound(level: &mut Level<'_>, info: &TableInfo, number: usize, at: usize, row: &RowEnd<'_>) -> Result<Bound> {
+    let index = &info.indexes[number];
     let first = key_column(info, index, at);
     let mut inclusive = matches!(row.op, CompareOp::Ge | CompareOp::Le) || row.is_cut;
     let mut more = Vec::new();

@@ -69,6 +69,11 @@ impl<'a> Values<'a> {
         Values { known, ..Values::default() }
     }
 
+    /// The values, as far as they are known.
+    pub fn known(&self) -> &'a [Datum] {
+        self.known
+    }
+
     /// What has been assumed, and whether more would have been if values were known.
     pub fn taken(&self) -> (Box<[Assumption]>, bool) {
         (self.assumed.borrow().as_slice().into(), self.wished.get())
@@ -123,15 +128,7 @@ impl<'a> Values<'a> {
 
     /// A statement with what its conditions ask of parameters answered; `None` if they ask nothing, or nothing is known.
     pub fn folded(&self, statement: &Statement) -> Option<Statement> {
-        let mut asks = false;
-        if let Some(query) = query_of(statement) {
-            each_condition(query, &mut |condition| asks |= asks_of_parameters(condition));
-        }
-        if !asks {
-            return None;
-        }
-        if self.known.is_empty() {
-            self.wished.set(true);
+        if !self.answers(query_of(statement)?) {
             return None;
         }
         let mut statement = statement.clone();
@@ -143,10 +140,19 @@ impl<'a> Values<'a> {
 
     /// As [`Values::folded`], of a query.
     pub fn folded_query(&self, query: &Query) -> Option<Query> {
-        match self.folded(&Statement::Select(Box::new(query.clone())))? {
-            Statement::Select(query) => Some(*query),
-            _ => None,
+        let mut folded = self.answers(query).then(|| query.clone())?;
+        self.fold_query(&mut folded);
+        Some(folded)
+    }
+
+    /// Whether the conditions of a query ask something of parameters whose values are known.
+    fn answers(&self, query: &Query) -> bool {
+        let mut asks = false;
+        each_condition(query, &mut |condition| asks |= asks_of_parameters(condition));
+        if asks && self.known.is_empty() {
+            self.wished.set(true);
         }
+        asks && !self.known.is_empty()
     }
 
     fn fold_query(&self, query: &mut Query) {

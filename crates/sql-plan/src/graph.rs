@@ -6,7 +6,7 @@ use base::work::{self, Count};
 use rustc_hash::FxHashMap;
 use sql_ir::{Expr, RelKind};
 
-use super::access::{self, Conjunct, Mask, Wanted};
+use super::access::{self, Conjunct, Mask, Wanted, rels_in};
 use super::implied;
 use super::join::{Item, Part, estimate, hashable};
 use super::level::Level;
@@ -121,7 +121,7 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
 
     fn add_keys(&mut self, expr: &Expr, set_of: &dyn Fn(Mask) -> Set) {
         if let Some((a, b, _)) = hashable(expr) {
-            let (a, b) = (set_of(Conjunct::new(a.clone()).mask), set_of(Conjunct::new(b.clone()).mask));
+            let (a, b) = (set_of(rels_in(a)), set_of(rels_in(b)));
             if a != 0 && b != 0 && a & b == 0 {
                 self.keys.push((a, b));
             }
@@ -157,7 +157,7 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
         let mut keys = Vec::new();
         for conjunct in part.on.iter().filter(|c| !c.used && (c.mask & !part.mask != 0 || c.mask == 0)) {
             let (a, b, ty) = hashable(&conjunct.expr)?;
-            let inner = |expr: &Expr| Conjunct::new(expr.clone()).mask & part.mask != 0;
+            let inner = |expr: &Expr| rels_in(expr) & part.mask != 0;
             let key = match (inner(a), inner(b)) {
                 (true, false) => a,
                 (false, true) => b,
@@ -204,7 +204,7 @@ pub(super) fn columns_of(rel: usize, wanted: &[WantedColumn], conjuncts: &[Conju
 /// Whether a condition is an equality of two columns of one class.
 fn is_member(expr: &Expr, classes: &[Vec<sql_ir::Column>]) -> bool {
     let Some((a, b, _)) = hashable(expr) else { return false };
-    let (Some(a), Some(b)) = (implied::labelled_column(a), implied::labelled_column(b)) else { return false };
+    let (Some(a), Some(b)) = (selectivity::column_of(a), selectivity::column_of(b)) else { return false };
     classes.iter().any(|class| {
         let has = |column: &sql_ir::Column| class.iter().any(|c| (c.rel, c.column) == (column.rel, column.column));
         has(a) && has(b)

@@ -4,8 +4,9 @@ use base::work::Count as _;
 use sql_bind::equal::same;
 use sql_ir::{CastKind, Column, Expr};
 
-use super::access::Conjunct;
+use super::access::{Conjunct, rels_in};
 use super::join::hashable;
+use super::selectivity::column_of;
 use super::walk;
 
 /// Units of work for one of several alternatives.
@@ -65,17 +66,8 @@ fn conjunction(mut all: Vec<Expr>) -> Expr {
 /// Two columns of different rels and one type that a condition makes equal.
 fn equated(conjunct: &Conjunct) -> Option<(Column, Column)> {
     let (a, b, _) = hashable(&conjunct.expr)?;
-    let (a, b) = (labelled_column(a)?, labelled_column(b)?);
+    let (a, b) = (column_of(a)?, column_of(b)?);
     (a.rel != b.rel && a.ty.oid == b.ty.oid).then_some((*a, *b))
-}
-
-/// The column that an expression is, whatever it is labelled as.
-pub(super) fn labelled_column(expr: &Expr) -> Option<&Column> {
-    match expr {
-        Expr::Column(column) if column.level == 0 => Some(column),
-        Expr::Cast { arg, kind: CastKind::Relabel, .. } => labelled_column(arg),
-        _ => None,
-    }
 }
 
 /// An expression that is a column, labelled as something, with another column in its place.
@@ -111,9 +103,9 @@ pub(super) fn classes(conjuncts: &[Conjunct]) -> Vec<Vec<Column>> {
 
 /// The number of the class that a column is of, or the columns that a condition makes equal.
 pub(super) fn class_of(classes: &[Vec<Column>], expr: &Expr) -> Option<usize> {
-    let column = match labelled_column(expr) {
+    let column = match column_of(expr) {
         Some(column) => column,
-        None => labelled_column(hashable(expr)?.0)?,
+        None => column_of(hashable(expr)?.0)?,
     };
     classes.iter().position(|class| class.iter().any(|c| place(c) == place(column)))
 }
@@ -127,10 +119,9 @@ pub(super) fn derive(conjuncts: &mut Vec<Conjunct>) {
         for conjunct in conjuncts.iter() {
             let Some((a, b, _)) = hashable(&conjunct.expr) else { continue };
             let is_value = |expr: &Expr, member: &Expr| {
-                Conjunct::new(expr.clone()).mask == 0 && expr.ty().oid == member.ty().oid && !has_subquery(expr)
+                rels_in(expr) == 0 && expr.ty().oid == member.ty().oid && !has_subquery(expr)
             };
-            let is_member =
-                |expr: &Expr| labelled_column(expr).is_some_and(|c| class.iter().any(|m| place(m) == place(c)));
+            let is_member = |expr: &Expr| column_of(expr).is_some_and(|c| class.iter().any(|m| place(m) == place(c)));
             match (is_member(a) && is_value(b, a), is_member(b) && is_value(a, b)) {
                 (true, _) => by_values.push((conjunct, 0)),
                 (_, true) => by_values.push((conjunct, 1)),
@@ -140,7 +131,7 @@ pub(super) fn derive(conjuncts: &mut Vec<Conjunct>) {
         if let Some((conjunct, side)) = by_values.first() {
             for member in &class {
                 let has = |(c, side): &(&Conjunct, usize)| match &c.expr {
-                    Expr::Call { args, .. } => labelled_column(&args[*side]).is_some_and(|c| place(c) == place(member)),
+                    Expr::Call { args, .. } => column_of(&args[*side]).is_some_and(|c| place(c) == place(member)),
                     _ => false,
                 };
                 if !by_values.iter().any(has) {
@@ -190,7 +181,7 @@ pub(super) fn has_subquery(expr: &Expr) -> bool {
 fn with_side(equality: &Expr, side: usize, column: Column) -> Option<Expr> {
     let mut expr = equality.clone();
     let Expr::Call { args, .. } = &mut expr else { return None };
-    if labelled_column(&args[side])?.ty.oid != column.ty.oid {
+    if column_of(&args[side])?.ty.oid != column.ty.oid {
         return None;
     }
     with_column(&mut args[side], column);
@@ -205,7 +196,7 @@ fn demands_of_each(any: &[Expr], mask: super::access::Mask) -> Vec<Expr> {
         for one in any.iter().counted(ALTERNATIVE) {
             let mut all = Vec::new();
             walk::conjuncts(one.clone(), &mut all);
-            all.retain(|e| Conjunct::new(e.clone()).mask == 1 << rel && !walk::is_volatile(e) && !has_subquery(e));
+            all.retain(|e| rels_in(e) == 1 << rel && !walk::is_volatile(e) && !has_subquery(e));
             if all.is_empty() {
                 break;
             }

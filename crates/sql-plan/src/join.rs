@@ -14,7 +14,7 @@ use sql_ir::expr::{Code, How, Slot, comparison_of};
 use sql_ir::{CompareOp, Expr, From, Guard, JoinKind, RelKind};
 use types::{Datum, oid};
 
-use super::access::{self, Conjunct, Mask, Wanted};
+use super::access::{self, Conjunct, Mask, Wanted, rels_in};
 use super::graph::{self, Graph};
 use super::implied;
 use super::level::Level;
@@ -84,7 +84,8 @@ pub(super) enum Item<'q> {
     Group(&'q From),
 }
 
-fn mask_of(from: &From) -> Mask {
+/// The rels of a part of FROM.
+pub(super) fn mask_of(from: &From) -> Mask {
     match from {
         From::Rel(rel) => 1 << rel,
         From::Join { left, right, .. } => mask_of(left) | mask_of(right),
@@ -193,12 +194,7 @@ fn list(
     }
     let order = {
         let graph = Graph::new(level, &parts, conjuncts, wanted);
-        let goal = Goal {
-            is_ordered: !wanted.order.is_empty(),
-            keys: wanted.order.len(),
-            limit: wanted.limit,
-            is_whole: wanted.is_whole,
-        };
+        let goal = Goal { keys: wanted.order.len(), limit: wanted.limit, is_whole: wanted.is_whole };
         order::choose(&graph.places(), &graph, goal)
     };
     let order = order.ok_or_else(|| Error::internal("no order of joins"))?;
@@ -395,9 +391,9 @@ fn by_row(level: &mut Level<'_>, part: &mut Part<'_>, conjuncts: &[Conjunct]) ->
     let (mut inner, mut needs) = (None, 0);
     for conjunct in conditions.iter().filter(|c| !c.used && c.after == 0 && c.mask & own != 0 && c.mask != own) {
         let Some((a, b, _)) = hashable(&conjunct.expr) else { continue };
-        let is_column = |expr: &Expr| implied::labelled_column(expr).is_some_and(|c| c.rel == rel);
+        let is_column = |expr: &Expr| selectivity::column_of(expr).is_some_and(|c| c.rel == rel);
         let (column, value) = if is_column(a) { (a, b) } else { (b, a) };
-        let Some(column) = implied::labelled_column(column) else { continue };
+        let Some(column) = selectivity::column_of(column) else { continue };
         let plain = known(value, rel, Mask::MAX) && !implied::has_subquery(value);
         if column.rel != rel || !plain {
             continue;
@@ -552,7 +548,7 @@ pub(super) fn hashable(expr: &Expr) -> Option<(&Expr, &Expr, Oid)> {
 /// Keys by which two sides can be joined: (left, right, type), and the conjuncts they come from. What was derived is of use only for
 /// columns that are not made equal by what it follows from.
 pub(super) fn hash_keys(conjuncts: &[Conjunct], left: Mask, right: Mask) -> Vec<(usize, Expr, Expr, Oid)> {
-    let side = |expr: &Expr| Conjunct::new(expr.clone()).mask;
+    let side = |expr: &Expr| rels_in(expr);
     let mut keys: Vec<(usize, Expr, Expr, Oid)> = Vec::new();
     let mut classes = None;
     for derived in [false, true] {
@@ -671,7 +667,7 @@ impl Builder<'_, '_> {
         let mut keys: Vec<(Slot, Oid)> = Vec::new();
         for conjunct in &on {
             let Some((a, b, _)) = hashable(&conjunct.expr) else { continue };
-            let inner = if Conjunct::new(a.clone()).mask & mask != 0 { a } else { b };
+            let inner = if rels_in(a) & mask != 0 { a } else { b };
             let Code::Slot(slot) = level.compile(inner)? else {
                 return Err(Error::internal("a key that is no column"));
             };
@@ -835,11 +831,22 @@ impl Builder<'_, '_> {
         if method == Method::Lookup {
             use_by_row(level, part);
         }
-        if let (Method::Lookup, Some(ByRow { plan: RowPlan::Group(inner, left_over), cost: each, .. })) =
-            (method, part.by_row.take())
-        {
-            let cost = left.cost + left.rows * (each + 1.0);
+        // What is read for each row, what that costs, and what is tested then.
+        let each = match (method, part.by_row.take(), part.item) {
+            (Method::Lookup, Some(ByRow { plan: RowPlan::Group(inner, left_over), cost, .. }), _) => {
+                Some((inner, cost, left_over, true))
+            }
+            (Method::Lookup, _, Item::Rel(rel)) => {
+                let inner = read(level, rel, &mut on, left.mask, None)?;
+                on.retain(|conjunct| !conjunct.used);
+                let cost = inner.cost;
+                Some((inner, cost, std::mem::take(&mut on), false))
+            }
+            _ => None,
+        };
+        if let Some((inner, each, left_over, anew)) = each {
             let left_over: Vec<&Expr> = left_over.iter().map(|c| &c.expr).collect();
+            let cost = left.cost + left.rows * (each + 1.0);
             if !left_over.is_empty() {
                 level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
             }
@@ -849,25 +856,7 @@ impl Builder<'_, '_> {
                 outer: left.node,
                 inner: inner.node,
                 join,
-                anew: true,
-            };
-            let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
-            return Ok(Joined { node, mask, rows, cost, ordered });
-        }
-        if let (Item::Rel(rel), Method::Lookup) = (part.item, method) {
-            let inner = read(level, rel, &mut on, left.mask, None)?;
-            let left_over: Vec<&Expr> = on.iter().filter(|c| !c.used).map(|c| &c.expr).collect();
-            let cost = left.cost + left.rows * (inner.cost + 1.0);
-            if !left_over.is_empty() {
-                level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
-            }
-            let node = NestedLoopNode {
-                conditions: level.compile_all(left_over)?,
-                inner_slots: level.rel_slots(rel),
-                outer: left.node,
-                inner: inner.node,
-                join,
-                anew: false,
+                anew,
             };
             let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
             return Ok(Joined { node, mask, rows, cost, ordered });

@@ -35,6 +35,7 @@ mod pushdown;
 mod query;
 mod rewrite;
 mod sarg;
+mod scan_node;
 mod selectivity;
 mod walk;
 mod window;
@@ -122,9 +123,7 @@ pub(crate) struct PlanContext<'a> {
     pub cells: cte::Cells,
     /// Number of parameters; they are the first slots of all registers.
     pub params: usize,
-    /// Values that the parameters have this time: what the plan is good for, if they are typical.
-    pub hints: &'a [Datum],
-    /// The same, for what the plan assumes of them.
+    /// Values that the parameters have this time: what the plan is good for, if they are typical, and what it assumes of them.
     pub values: assume::Values<'a>,
     /// A subquery in FROM is planned for one row of what it is joined with.
     pub is_by_row: Cell<bool>,
@@ -136,6 +135,19 @@ pub(crate) struct PlanContext<'a> {
     pub verbose: bool,
     /// What is switched off.
     pub methods: PlanMethods,
+}
+
+impl<'a> PlanContext<'a> {
+    fn new(
+        params: usize,
+        catalog: &'a Catalog,
+        stats: &'a dyn PlannerStats,
+        circumstances: Circumstances<'a>,
+    ) -> PlanContext<'a> {
+        let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
+        let (cells, values, is_by_row) = (cte::Cells::default(), assume::Values::new(hints), Cell::new(false));
+        PlanContext { catalog, stats, cells, params, values, is_by_row, eval, explains, verbose, methods }
+    }
 }
 
 /// What a plan may be made for besides its statement.
@@ -163,25 +175,7 @@ pub fn plan(
     stats: &dyn PlannerStats,
     circumstances: Circumstances<'_>,
 ) -> Result<Arc<Plan>> {
-    let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
-    let (params, cells) = (walk::params(statement), cte::Cells::default());
-    let values = assume::Values::new(hints);
-    run(
-        statement,
-        &PlanContext {
-            catalog,
-            stats,
-            cells,
-            params,
-            hints,
-            values,
-            is_by_row: Cell::new(false),
-            eval,
-            explains,
-            verbose,
-            methods,
-        },
-    )
+    run(statement, &PlanContext::new(walk::params(statement), catalog, stats, circumstances))
 }
 
 /// Plans a cursor's query: as [`plan`] does, with the identities of the rows that WHERE CURRENT OF may be about.
@@ -196,21 +190,7 @@ pub fn plan_cursor(
 ) -> Result<Arc<Plan>> {
     let before = work::total();
     let params = walk::params(&Statement::Select(Box::new(query.clone())));
-    let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
-    let (cells, values) = (cte::Cells::default(), assume::Values::new(hints));
-    let cx = PlanContext {
-        catalog,
-        stats,
-        cells,
-        params,
-        hints,
-        values,
-        is_by_row: Cell::new(false),
-        eval,
-        explains,
-        verbose,
-        methods,
-    };
+    let cx = PlanContext::new(params, catalog, stats, circumstances);
     let folded = cx.values.folded_query(query);
     let (root, row_ids) = query::plan_cursor(folded.as_ref().unwrap_or(query), &cx)?;
     let cells = cx.cells.counts();
@@ -228,24 +208,7 @@ pub(crate) fn plan_with_params(
     stats: &dyn PlannerStats,
 ) -> Result<Arc<Plan>> {
     let params = params.max(walk::params(statement));
-    let cells = cte::Cells::default();
-    let methods = PlanMethods::default();
-    run(
-        statement,
-        &PlanContext {
-            catalog,
-            stats,
-            cells,
-            params,
-            hints: &[],
-            values: assume::Values::default(),
-            is_by_row: Cell::new(false),
-            eval: None,
-            explains: false,
-            verbose: false,
-            methods,
-        },
-    )
+    run(statement, &PlanContext::new(params, catalog, stats, Circumstances::default()))
 }
 
 fn run(statement: &Statement, cx: &PlanContext<'_>) -> Result<Arc<Plan>> {

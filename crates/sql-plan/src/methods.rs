@@ -76,6 +76,13 @@ impl PlanMethods {
     }
 }
 
+/// What is read at least of what ends early.
+pub(super) const EARLY: f64 = 20.0;
+
+/// Expected groups from which on rows are sorted group by group: of few groups the first may have most of the rows, and then reading
+/// them through an index has no gain.
+pub(super) const GROUPS_MIN: f64 = 8.0;
+
 /// What sorting so many rows costs.
 pub(super) fn sort_cost(rows: f64, methods: PlanMethods) -> f64 {
     rows * rows.max(2.0).log2() * 0.2 + methods.cost(PlanMethod::Sort)

@@ -7,17 +7,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::methods::{PlanMethod, PlanMethods, sort_cost};
+use super::methods::{EARLY, GROUPS_MIN, PlanMethod, PlanMethods, sort_cost};
 
 /// Parts of which all orders are looked at.
 const EXHAUSTIVE_MAX: usize = 10;
 /// Parts of which also those orders are looked at that join two joins.
 const BUSHY_MAX: usize = 8;
-
-/// What is read at least of what ends early.
-const EARLY: f64 = 20.0;
-/// Expected groups from which on rows are sorted group by group.
-const GROUPS_MIN: f64 = 8.0;
 
 /// A set of parts.
 pub(super) type Set = u128;
@@ -123,9 +118,7 @@ pub(super) enum Order {
 /// What is wanted of the whole.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Goal {
-    /// An order is wanted.
-    pub is_ordered: bool,
-    /// Of so many keys.
+    /// Keys of the order that is wanted; 0 if none is.
     pub keys: usize,
     /// The order of the first keys alone is of no use.
     pub is_whole: bool,
@@ -221,6 +214,11 @@ fn members(set: Set) -> impl Iterator<Item = usize> {
 }
 
 impl Search<'_> {
+    /// Whether an order is wanted.
+    fn is_ordered(&self) -> bool {
+        self.goal.keys > 0
+    }
+
     /// The parts that may come first.
     fn begin(&mut self) {
         for (part, place) in self.places.iter().enumerate() {
@@ -232,35 +230,25 @@ impl Search<'_> {
             if let Some((rows, cost)) = first {
                 let best = Best { cost, start: 0.0, rows, how: How::Part(part), ordered: 0 };
                 self.best.insert(1 << part, best);
-                if !self.goal.is_ordered && self.goal.limit.is_some() && place.role == Role::Inner {
+                if !self.is_ordered() && self.goal.limit.is_some() && place.role == Role::Inner {
                     self.first.insert(1 << part, best);
                 }
             }
         }
-        if !self.goal.is_ordered {
+        if !self.is_ordered() {
             return;
         }
-        let mut found = Vec::new();
+        let may_sort = self.goal.limit.is_some() && self.places.len() > 1;
         for (part, place) in self.places.iter().enumerate().filter(|(_, p)| p.role == Role::Inner && p.needs == 0) {
-            let limit = self.goal.limit.map(|_| place.rows * self.share);
-            if let Some((cost, ordered)) = self.guess.first_in_order(part, limit) {
-                found.push(Best { cost, start: 0.0, rows: place.rows, how: How::Ordered(part), ordered });
-            }
-        }
-        // Where some have the whole order those with the first keys of it alone are not looked at.
-        if self.goal.limit.is_some() && self.places.len() > 1 {
-            for (part, place) in self.places.iter().enumerate() {
-                if place.role == Role::Inner && place.needs == 0 && self.guess.may_sort(part) {
-                    let cost = place.cost + sort_cost(place.rows, self.methods);
-                    let (how, ordered) = (How::Sorted(part), self.goal.keys);
-                    found.push(Best { cost, start: cost, rows: place.rows, how, ordered });
-                }
-            }
-        }
-        for best in found {
-            if let How::Ordered(part) | How::Sorted(part) = best.how
-                && self.first.get(&(1 << part)).is_none_or(|other| best.part(self.share) < other.part(self.share))
-            {
+            let (rows, limit) = (place.rows, self.goal.limit.map(|_| place.rows * self.share));
+            let read = self.guess.first_in_order(part, limit);
+            let read = read.map(|(cost, ordered)| Best { cost, start: 0.0, rows, how: How::Ordered(part), ordered });
+            let sorted = (may_sort && self.guess.may_sort(part)).then(|| {
+                let cost = place.cost + sort_cost(rows, self.methods);
+                Best { cost, start: cost, rows, how: How::Sorted(part), ordered: self.goal.keys }
+            });
+            let least = read.into_iter().chain(sorted).min_by(|a, b| a.part(self.share).total_cmp(&b.part(self.share)));
+            if let Some(best) = least {
                 self.first.insert(1 << part, best);
             }
         }
@@ -269,16 +257,16 @@ impl Search<'_> {
     /// What is cheapest in the end.
     fn chosen(&self, all: Set) -> Option<Chosen> {
         let plain = self.best.get(&all).copied();
-        let cost_of_plain = plain.map_or(f64::INFINITY, |best| match self.goal.is_ordered {
+        let cost_of_plain = plain.map_or(f64::INFINITY, |best| match self.is_ordered() {
             true => best.cost + sort_cost(best.rows, self.methods),
             false => best.cost,
         });
         let mut candidates: Vec<(f64, Best)> = Vec::new();
-        if let Some(best) = self.goal.is_ordered.then(|| self.served(all)).flatten() {
+        if let Some(best) = self.is_ordered().then(|| self.served(all)).flatten() {
             candidates.push((best.cost, best));
         }
         if let Some(best) = self.first.get(&all) {
-            let cost = match (self.goal.is_ordered, best.ordered == self.goal.keys) {
+            let cost = match (self.is_ordered(), best.ordered == self.goal.keys) {
                 (true, false) => {
                     let groups = self.guess.groups(best.ordered, best.rows);
                     let group = best.rows / groups.max(1.0);
@@ -296,7 +284,7 @@ impl Search<'_> {
         }
         let early = candidates.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(cost, _)| *cost < cost_of_plain);
         let (best, is_served) = match early {
-            Some((_, best)) => (Some(best), self.goal.is_ordered),
+            Some((_, best)) => (Some(best), self.is_ordered()),
             None => (plain, false),
         };
         let joins = match best {

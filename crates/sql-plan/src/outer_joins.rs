@@ -13,17 +13,11 @@ use sql_ir::expr::{How, comparison_of};
 use sql_ir::{AnyAllSource, CastKind, Column, CompareOp, Expr, From, JoinKind, Query, RelKind};
 use types::Datum;
 
-use super::access::Mask;
+use super::access::{Mask, rels_at, rels_in};
+use super::join::mask_of;
 use super::rewrite::{conjunction, dead_rel};
+use super::selectivity::column_of;
 use super::walk;
-
-/// The rels of a part of FROM.
-pub(super) fn rels_of(from: &From) -> Mask {
-    match from {
-        From::Rel(rel) => 1 << rel,
-        From::Join { left, right, .. } => rels_of(left) | rels_of(right),
-    }
-}
 
 /// Whether FROM has an outer join.
 pub(super) fn has_outer(from: &From) -> bool {
@@ -94,7 +88,7 @@ pub(super) fn reduce(query: &mut Query) -> bool {
 /// Makes less of the outer joins of an item, of whose rows those of NULLs in `demanded` rels do not count.
 fn reduce_item(item: &mut From, demanded: Mask, reduced: &mut bool) {
     let From::Join { kind, left, right, on } = item else { return };
-    let (of_left, of_right) = (rels_of(left) & demanded != 0, rels_of(right) & demanded != 0);
+    let (of_left, of_right) = (mask_of(left) & demanded != 0, mask_of(right) & demanded != 0);
     let less = match kind {
         JoinKind::Left if of_right => JoinKind::Inner,
         JoinKind::Right if of_left => JoinKind::Inner,
@@ -147,7 +141,7 @@ fn to_anti_join(query: &mut Query, item: usize, path: &mut Vec<Side>) -> Option<
     let From::Join { kind, right, on, .. } = join else { return None };
     let kind = *kind;
     if kind == JoinKind::Left {
-        let null_side = rels_of(right);
+        let null_side = mask_of(right);
         let alone = match **right {
             From::Rel(rel) => Some(rel),
             From::Join { .. } => None,
@@ -198,10 +192,8 @@ fn wanted_null(query: &Query, null_side: Mask, alone: Option<usize>, on: &Expr) 
 /// Whether a condition does not hold where a column is NULL.
 fn demands_column(condition: &Expr, column: &Column) -> bool {
     match condition {
-        Expr::Column(c) => c.level == 0 && (c.rel, c.column) == (column.rel, column.column),
         Expr::Call { function, args, .. } if function.strict => args.iter().any(|arg| demands_column(arg, column)),
-        Expr::Cast { arg, kind: CastKind::Relabel, .. } => demands_column(arg, column),
-        _ => false,
+        other => column_of(other).is_some_and(|c| (c.rel, c.column) == (column.rel, column.column)),
     }
 }
 
@@ -267,26 +259,15 @@ fn unused(query: &Query, item: &From) -> Option<usize> {
         return None;
     }
     let mut used: Mask = query.guards.iter().fold(0, |mask, guard| mask | 1 << guard.rel);
-    walk::walk_query(query, 0, &mut |e, depth| used |= used_at(e, depth));
+    walk::walk_query(query, 0, &mut |e, depth| used |= rels_at(e, depth));
     candidates.into_iter().map(|(rel, _)| rel).find(|rel| used & (1 << rel) == 0 && !used_in(item, *rel))
-}
-
-fn used_at(expr: &Expr, depth: usize) -> Mask {
-    match expr {
-        Expr::Column(c) if c.level == depth => 1 << c.rel,
-        Expr::WholeRow { level, rel } if *level == depth => 1 << rel,
-        _ => 0,
-    }
 }
 
 /// Whether a condition of FROM other than its own is about a rel. Rels of other items are not known to an item's conditions.
 fn used_in(item: &From, rel: usize) -> bool {
     let From::Join { left, right, on, kind } = item else { return false };
     let own = *kind == JoinKind::Left && matches!(**right, From::Rel(r) if r == rel);
-    let mut used = 0;
-    if let (Some(on), false) = (on, own) {
-        walk::walk(on, 0, &mut |e, depth| used |= used_at(e, depth));
-    }
+    let used = on.as_ref().filter(|_| !own).map_or(0, rels_in);
     used & (1 << rel) != 0 || used_in(left, rel) || used_in(right, rel)
 }
 
@@ -329,8 +310,8 @@ fn has_one_partner(query: &Query, rel: usize, on: &Expr) -> bool {
     }
     let mut conditions = Vec::new();
     walk::conjuncts(on.clone(), &mut conditions);
-    let equated: Vec<&Expr> = conditions.iter().filter_map(|condition| equated(condition, rel)).collect();
-    let has = |column: usize| equated.iter().any(|e| matches!(e, Expr::Column(c) if c.column == column));
+    let equated: Vec<&Column> = conditions.iter().filter_map(|condition| equated(condition, rel)).collect();
+    let has = |column: usize| equated.iter().any(|c| c.column == column);
     match &query.rels[rel].kind {
         RelKind::Table(info) => {
             let is_key = |index: &IndexDesc| {
@@ -367,32 +348,15 @@ fn has_one_partner(query: &Query, rel: usize, on: &Expr) -> bool {
     }
 }
 
-/// What is labelled as something else, as it is.
-fn unlabelled(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Cast { arg, kind: CastKind::Relabel, .. } => unlabelled(arg),
-        other => other,
-    }
-}
-
 /// The column of a rel that a condition makes equal to something that is not of it.
-fn equated(condition: &Expr, rel: usize) -> Option<&Expr> {
+fn equated(condition: &Expr, rel: usize) -> Option<&Column> {
     let Expr::Call { function, args, .. } = condition else { return None };
     let [left, right] = args.as_slice() else { return None };
-    let (left, right) = (unlabelled(left), unlabelled(right));
     let test = comparison_of(function);
     if test.op != CompareOp::Eq || matches!(test.how, How::Function(_)) {
         return None;
     }
-    let column = |expr: &'_ Expr| matches!(expr, Expr::Column(c) if c.level == 0 && c.rel == rel);
-    let apart = |expr: &Expr| {
-        let mut used = 0;
-        walk::walk(expr, 0, &mut |e, depth| used |= used_at(e, depth));
-        used & (1 << rel) == 0
-    };
-    match (column(left), column(right)) {
-        (true, _) if apart(right) => Some(left),
-        (_, true) if apart(left) => Some(right),
-        _ => None,
-    }
+    let sides = [(left, right), (right, left)].into_iter();
+    let mut found = sides.filter(|(_, other)| rels_in(other) & (1 << rel) == 0);
+    found.find_map(|(side, _)| column_of(side).filter(|column| column.rel == rel))
 }

@@ -12,7 +12,7 @@ use sql_ir::expr::{Code, How, compare_op_of, comparison_of};
 use sql_ir::{AnyAllSource, CastKind, CompareOp, Expr, Rel, RelKind, TableInfo};
 use types::{Datum, oid};
 
-use super::access::{Conjunct, Mask};
+use super::access::{Mask, rels_in};
 use super::assume::Values;
 use super::walk;
 
@@ -238,8 +238,8 @@ pub(super) fn known(expr: &Expr, rel: usize, available: Mask) -> bool {
     if matches!(expr, Expr::Const(..) | Expr::Param(..)) {
         return true;
     }
-    let conjunct = Conjunct::new(expr.clone());
-    conjunct.mask & !available == 0 && conjunct.mask & (1 << rel) == 0 && !walk::is_volatile(expr)
+    let mask = rels_in(expr);
+    mask & !available == 0 && mask & (1 << rel) == 0 && !walk::is_volatile(expr)
 }
 
 /// A comparison of a column with a known value: column, operator, value, and how the value is looked for.
@@ -278,11 +278,8 @@ pub(super) fn sarg<'e>(expr: &'e Expr, conjunct: usize, of: &Of<'_>, available: 
     };
     match expr {
         Expr::Call { .. } => {
-            if let Some((column, prefix)) = prefixed(expr, of) {
-                return found(column, SargKind::Prefix(prefix));
-            }
-            if let Some((column, pattern)) = prefixed_by_parameter(expr, of) {
-                return found(column, SargKind::PrefixOf(pattern));
+            if let Some((column, kind)) = prefixed(expr, of) {
+                return found(column, kind);
             }
             match compared(expr, of, available) {
                 Some((column, op, value, via)) => found(column, SargKind::Compare(op, value, via)),
@@ -350,11 +347,7 @@ pub(super) fn alternatives<'e>(
 ) -> Option<Vec<Vec<Sarg<'e>>>> {
     let mut each = Vec::with_capacity(any.len());
     for one in any.iter().counted(ALTERNATIVE) {
-        let all = match one {
-            Expr::And(all) => all.as_slice(),
-            one => std::slice::from_ref(one),
-        };
-        let found = all.iter().filter_map(|part| sarg(part, conjunct, of, available));
+        let found = parts_of(one).iter().filter_map(|part| sarg(part, conjunct, of, available));
         let sargs: Vec<Sarg<'e>> = found.map(|sarg| Sarg { is_part: true, ..sarg }).collect();
         if sargs.is_empty() {
             return None;
@@ -364,36 +357,37 @@ pub(super) fn alternatives<'e>(
     Some(each)
 }
 
+/// What an alternative demands, each by itself.
+pub(super) fn parts_of(alternative: &Expr) -> &[Expr] {
+    match alternative {
+        Expr::And(all) => all,
+        one => std::slice::from_ref(one),
+    }
+}
+
 /// Units of work for one alternative.
 const ALTERNATIVE: usize = 32;
 
 /// `text LIKE text`.
 const TEXTLIKE_OID: u32 = 850;
 
-/// A text column that is to be LIKE a constant pattern which says how it begins.
-fn prefixed(expr: &Expr, of: &Of<'_>) -> Option<(usize, LikePrefix)> {
+/// A text column that is to be LIKE a pattern that says how it begins: a constant, or a parameter that is known to.
+fn prefixed<'e>(expr: &'e Expr, of: &Of<'_>) -> Option<(usize, SargKind<'e>)> {
     let Expr::Call { function, args, .. } = expr else { return None };
-    let [left, Expr::Const(Datum::Text(pattern), _)] = args.as_slice() else { return None };
+    let [left, pattern] = args.as_slice() else { return None };
     if function.oid != TEXTLIKE_OID {
         return None;
     }
-    let (column, ty) = column_of(left, of)?;
-    matches!(ty, oid::TEXT | oid::VARCHAR).then_some(())?;
-    Some((column, LikePrefix::of(pattern)?))
-}
-
-/// The same, where the pattern is a parameter.
-fn prefixed_by_parameter<'e>(expr: &'e Expr, of: &Of<'_>) -> Option<(usize, &'e Expr)> {
-    let Expr::Call { function, args, .. } = expr else { return None };
-    let [left, pattern @ Expr::Param(param, ty)] = args.as_slice() else { return None };
-    if function.oid != TEXTLIKE_OID || ty.oid != oid::TEXT {
-        return None;
-    }
-    let (column, ty) = column_of(left, of)?;
-    let (info, values) = of.with.filter(|_| matches!(ty, oid::TEXT | oid::VARCHAR))?;
+    let (column, _) = column_of(left, of).filter(|(_, ty)| matches!(*ty, oid::TEXT | oid::VARCHAR))?;
+    let param = match pattern {
+        Expr::Const(Datum::Text(pattern), _) => return Some((column, SargKind::Prefix(LikePrefix::of(pattern)?))),
+        Expr::Param(param, ty) if ty.oid == oid::TEXT => *param,
+        _ => return None,
+    };
+    let (info, values) = of.with?;
     let is_key =
         |(number, index): (usize, &IndexDesc)| (0..index.keys.len()).any(|at| key_number(number, index, at) == column);
     // Only where an index has the column does it matter what the pattern is.
     let matters = info.indexes.iter().enumerate().any(is_key);
-    (matters && values.is_prefix(*param)).then_some((column, pattern))
+    (matters && values.is_prefix(param)).then_some((column, SargKind::PrefixOf(pattern)))
 }

@@ -10,7 +10,7 @@ use sql_ir::expr::{Code, Resolve, Slot, compare_op_of, compile, evaluate_over};
 use sql_ir::{AnyAllSource, CastKind, Column, CompareOp, Expr, Query, RelKind, SubqueryKind};
 use types::Datum;
 
-use super::access::{Conjunct, Mask, WantedOrder};
+use super::access::{Conjunct, Mask, WantedOrder, rels_in};
 use super::level::Level;
 use super::walk;
 
@@ -30,7 +30,7 @@ const DISTINCT: f64 = 200.0;
 pub(super) const ROWS_PER_KEY: f64 = 10.0;
 
 /// The column that an expression is, casts that change nothing aside.
-fn column_of(expr: &Expr) -> Option<&Column> {
+pub(super) fn column_of(expr: &Expr) -> Option<&Column> {
     match expr {
         Expr::Column(c) if c.level == 0 => Some(c),
         Expr::Cast { arg, kind: CastKind::Relabel, .. } => column_of(arg),
@@ -42,7 +42,7 @@ fn column_of(expr: &Expr) -> Option<&Column> {
 pub(super) fn value_of<'e>(level: &'e Level<'_>, expr: &'e Expr) -> Option<&'e Datum> {
     match expr {
         Expr::Const(value, _) => Some(value),
-        Expr::Param(number, _) => level.cx.hints.get(*number),
+        Expr::Param(number, _) => level.cx.values.known().get(*number),
         Expr::Cast { arg, kind: CastKind::Relabel, .. } => value_of(level, arg),
         _ => None,
     }
@@ -114,7 +114,7 @@ fn comparison(expr: &Expr, rel: usize) -> Option<(&Column, CompareOp, &Expr)> {
         _ => return None,
     };
     let of = |one| column_of(one).filter(|column| column.rel == rel);
-    let is_apart = |expr: &Expr| Conjunct::new(expr.clone()).mask & (1 << rel) == 0;
+    let is_apart = |expr: &Expr| rels_in(expr) & (1 << rel) == 0;
     match (of(left), of(right)) {
         (Some(column), _) if is_apart(right) => Some((column, op, right)),
         (_, Some(column)) if is_apart(left) => Some((column, op.flipped(), left)),
@@ -342,11 +342,12 @@ fn tried(level: &Level<'_>, rel: usize, expr: &Expr) -> Option<f64> {
     }
     let mut names = OneColumn { column: &column, params: 0 };
     let code = compile(expr, &mut names).ok()?;
-    if names.params > level.cx.hints.len() {
+    let hints = level.cx.values.known();
+    if names.params > hints.len() {
         return None;
     }
     let mut registers = vec![Datum::Null];
-    registers.extend_from_slice(&level.cx.hints[..names.params]);
+    registers.extend_from_slice(&hints[..names.params]);
     let mut holds = |value: &Datum| {
         registers[0] = value.clone();
         evaluate_over(&code, &registers, eval).ok().map(|result| matches!(result, Datum::Bool(true)))
@@ -440,7 +441,7 @@ pub(super) fn of_semi_join(level: &Level<'_>, on: &[Conjunct], right: Mask, righ
             continue;
         }
         let of = |expr: &Expr| column_of(expr).map_or(DISTINCT, |column| distinct(level, column));
-        let is_right = |expr: &Expr| Conjunct::new(expr.clone()).mask & right != 0;
+        let is_right = |expr: &Expr| rels_in(expr) & right != 0;
         let (inner, outer) = if is_right(a) { (of(a), of(b)) } else { (of(b), of(a)) };
         share *= (inner.min(right_rows) / outer.max(1.0)).min(1.0);
     }
