@@ -205,6 +205,11 @@ impl DefaultPrivileges {
     pub fn is_in(&self, database: Oid) -> bool {
         self.database == database || !self.database.is_valid()
     }
+
+    /// Whether they give a role something, or are given by it.
+    pub fn names(&self, role: Oid) -> bool {
+        self.items.iter().any(|item| item.grantee == role || item.grantor == role)
+    }
 }
 
 /// A setting with which sessions of a role begin.

@@ -64,6 +64,8 @@ struct Found {
     origin: Origin,
     sound: Sound,
     ending: Ending,
+    /// What is wrong with the planner's statistics.
+    statistics: Option<String>,
 }
 
 impl Found {
@@ -99,6 +101,7 @@ fn verify(path: &Path) -> Result<Found, CheckError> {
         return Err(CheckError::Unreadable("it has neither a checkpoint nor a log".to_string()));
     }
     let (identity, origin) = identify(&*world.disk)?;
+    let statistics = crate::statistics::damage(&*world.disk);
     let disk = Arc::clone(&world.disk);
     let progress = Arc::new(Progress::default());
     let (checking, told) = (Arc::clone(&progress), Arc::clone(&progress));
@@ -112,7 +115,7 @@ fn verify(path: &Path) -> Result<Found, CheckError> {
         eprint!("\r{:BAR$}           \r", "");
     }
     let checked = check.join().unwrap_or_else(|_| Err(CheckError::Unreadable("the check itself failed".to_string())));
-    let mut found = Found { identity, origin, sound: checked?, ending: Ending::default() };
+    let mut found = Found { identity, origin, sound: checked?, ending: Ending::default(), statistics };
     if found.sound.was_closed == Some(false) {
         found.ending = redo::ending(&disk, found.end())?;
     }
@@ -189,6 +192,9 @@ fn report(path: &Path, found: &Found) -> String {
     for unclear in sql_catalog::conversion::unclear(&sound.catalog) {
         line(format!("definition: {} has no meaning: {}", unclear.what, unclear.why));
     }
+    if let Some(why) = &found.statistics {
+        line(format!("statistics: {why}; a start leaves out what cannot be read, and samples tables again"));
+    }
     for name in &sound.prepared {
         line(format!("prepared transaction \"{name}\""));
     }
@@ -217,7 +223,7 @@ mod tests {
         };
         let place = Some("1.log at byte 8".to_string());
         let ending = Ending { place, is_noted: false };
-        let mut found = Found { identity: Some(Identity(7)), origin: Origin::File, sound, ending };
+        let mut found = Found { identity: Some(Identity(7)), origin: Origin::File, sound, ending, statistics: None };
         let expected = "/d is sound\ndatabase 7\nno checkpoint\nlog: 77 bytes in 3 records to read back\n\
             log: a start will cut it off in 1.log at byte 8: its end is torn or damaged: if a crash has torn it, it was never \
             acknowledged; if it was damaged later, it may have been\nlog: not closed, as after a crash: it ends at position 77 (1.log at byte 8), \
@@ -225,8 +231,10 @@ mod tests {
             prepared transaction \"p\"\ntable public.t: 5 rows, 2 of them in the checkpoint\n";
         assert_eq!(report(Path::new("/d"), &found), expected);
         (found.ending.is_noted, found.origin) = (true, Origin::Log);
+        found.statistics = Some("statistics is damaged at byte 16".to_string());
         let said = report(Path::new("/d"), &found);
         assert!(said.contains("at position 77 (1.log at byte 8), as far as log.end has it\n"), "{said}");
+        assert!(said.contains("\nstatistics: statistics is damaged at byte 16; a start leaves out"), "{said}");
         assert!(said.contains("identity: the file is missing; the log says 7, and a start makes it again\n"), "{said}");
     }
 }

@@ -15,7 +15,6 @@ use engine::{Progress, Shard};
 use engine_api::Engine as _;
 use env::{DiskLock, World};
 use pgwire::{Registry, Server, ServerConfig, timers};
-use sql_session::Refresher;
 use sql_session::{Shared, check_configured};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -259,7 +258,7 @@ async fn serve_until(
         }
     };
     let _meter = Meter::start(&*world.spawn, shard.clone(), Arc::clone(&shared));
-    let _watcher = Watcher::start(&*world.spawn, Refresher::new(Arc::clone(&shared)));
+    let _watcher = Watcher::start(&*world.spawn, Arc::clone(&world.disk), &shared);
     let _watchdog = Watchdog::start(&*world.spawn, Arc::clone(&shared.monitor));
     let core_shard = shard.clone();
     let core_access = Arc::clone(access);

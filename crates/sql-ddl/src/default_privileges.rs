@@ -1,7 +1,9 @@
 //! ALTER DEFAULT PRIVILEGES, and what new objects get by it.
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{AclItem, Catalog, CatalogObject, DefaultPrivileges, Privileges, PrivilegesDesc, TableLockMode};
+use engine_api::{
+    AclItem, Catalog, CatalogObject, DefaultPrivileges, Privileges, PrivilegesDesc, RoleDesc, TableLockMode,
+};
 use rupg_sql::nodes::{AlterDefaultPrivilegesStmt, Node, ObjectType};
 use sql_parse::privileges::acl::{self, Change};
 use sql_parse::privileges::{self, Class, class_of, owner_of};
@@ -11,27 +13,31 @@ use super::grant::{Request, request};
 use super::names::strings;
 use super::role::{each_role, require_member, role_list};
 
+/// The kinds of objects that have default privileges, with the letters of `pg_default_acl`.
+const KINDS: [(Class, char); 5] =
+    [(Class::Table, 'r'), (Class::Sequence, 'S'), (Class::Function, 'f'), (Class::Type, 'T'), (Class::Schema, 'n')];
+
 fn class_and_letter(kind: ObjectType) -> Result<(Class, char)> {
     use ObjectType as T;
+    let [table, sequence, function, ty, schema] = KINDS;
     Ok(match kind {
-        T::OBJECT_TABLE => (Class::Table, 'r'),
-        T::OBJECT_SEQUENCE => (Class::Sequence, 'S'),
-        T::OBJECT_FUNCTION | T::OBJECT_ROUTINE | T::OBJECT_PROCEDURE => (Class::Function, 'f'),
-        T::OBJECT_TYPE => (Class::Type, 'T'),
-        T::OBJECT_SCHEMA => (Class::Schema, 'n'),
+        T::OBJECT_TABLE => table,
+        T::OBJECT_SEQUENCE => sequence,
+        T::OBJECT_FUNCTION | T::OBJECT_ROUTINE | T::OBJECT_PROCEDURE => function,
+        T::OBJECT_TYPE => ty,
+        T::OBJECT_SCHEMA => schema,
         _ => return Err(Error::unsupported("default privileges of this kind of object are not supported")),
     })
 }
 
+/// The list of new objects of a kind that nobody has said anything about; in a schema, what comes on top of it.
+fn usual(kind: char, schema: Oid, creator: Oid) -> Vec<AclItem> {
+    let class = KINDS.iter().find(|(_, letter)| *letter == kind).filter(|_| !schema.is_valid());
+    class.map_or_else(Vec::new, |(class, _)| acl::initial(*class, creator))
+}
+
 fn letter(class: Class) -> Option<char> {
-    Some(match class {
-        Class::Table => 'r',
-        Class::Sequence => 'S',
-        Class::Function => 'f',
-        Class::Type => 'T',
-        Class::Schema => 'n',
-        _ => return None,
-    })
+    KINDS.iter().find(|(known, _)| *known == class).map(|(_, letter)| *letter)
 }
 
 pub(super) async fn alter(cx: &mut Cx<'_>, stmt: &AlterDefaultPrivilegesStmt) -> Result<&'static str> {
@@ -71,7 +77,7 @@ pub(super) async fn alter(cx: &mut Cx<'_>, stmt: &AlterDefaultPrivilegesStmt) ->
     }
     for creator in creators {
         for &schema in &schemas {
-            alter_one(cx, creator, schema, class, kind, &request).await?;
+            alter_one(cx, creator, schema, (class, kind), &request).await?;
         }
     }
     Ok(TAG)
@@ -92,8 +98,7 @@ async fn alter_one(
     cx: &mut Cx<'_>,
     creator: Oid,
     schema: Oid,
-    class: Class,
-    kind: char,
+    (class, kind): (Class, char),
     request: &Request,
 ) -> Result<()> {
     cx.lock(creator, TableLockMode::ShareRowExclusive).await?;
@@ -101,7 +106,7 @@ async fn alter_one(
     let catalog = cx.catalog();
     let role = catalog.role_by_oid(creator).cloned();
     let mut role = role.ok_or_else(|| super::role::unknown_role(&creator.to_string()))?;
-    let usual = if schema.is_valid() { Vec::new() } else { acl::initial(class, creator) };
+    let usual = usual(kind, schema, creator);
     let is_this = |d: &DefaultPrivileges| d.is_in(database) && d.schema == schema && d.kind == kind;
     let at = role.default_privileges.iter().position(is_this);
     let mut items = at.map_or_else(|| usual.clone(), |at| role.default_privileges[at].items.clone());
@@ -151,6 +156,18 @@ pub(super) async fn forget_place(cx: &mut Cx<'_>, gone: Oid) -> Result<()> {
     Ok(())
 }
 
+/// Takes a role out of the default privileges of another in a database, as DROP OWNED does. Its own go with it.
+pub(super) fn forget_role(creator: &mut RoleDesc, role: Oid, database: Oid) {
+    let oid = creator.oid;
+    creator.default_privileges.retain_mut(|d| {
+        if !d.is_in(database) || oid != role && !d.names(role) {
+            return true;
+        }
+        d.items.retain(|item| item.grantee != role && item.grantor != role);
+        oid != role && !same(&d.items, &usual(d.kind, d.schema, oid))
+    });
+}
+
 /// The access list that a new object begins with, if its creator has said so.
 pub(super) fn of_new(catalog: &Catalog, object: &CatalogObject, database: Oid) -> Option<PrivilegesDesc> {
     let class = class_of(object)?;
@@ -164,7 +181,7 @@ pub(super) fn of_new(catalog: &Catalog, object: &CatalogObject, database: Oid) -
     if everywhere.is_none() && here.is_none() {
         return None;
     }
-    let usual = acl::initial(class, owner);
+    let usual = usual(kind, Oid::INVALID, owner);
     let mut items = everywhere.map_or_else(|| usual.clone(), |d| d.items.clone());
     for item in here.iter().flat_map(|d| &d.items) {
         match items.iter_mut().find(|i| i.grantee == item.grantee && i.grantor == item.grantor) {

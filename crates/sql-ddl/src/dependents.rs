@@ -69,7 +69,8 @@ pub(super) fn of_role(catalog: &Catalog, path: &[Oid], role: Oid, database: Oid)
     }
     for creator in each_role(catalog) {
         for default in &creator.default_privileges {
-            let is_named = default.items.iter().any(|item| item.grantee == role || item.grantor == role);
+            // A role owns what it has said, also if that names nobody.
+            let is_named = creator.oid == role || default.names(role);
             if !default.is_in(database) {
                 *elsewhere.entry(default.database).or_default() += usize::from(is_named);
                 continue;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{CatalogObject, DefaultPrivileges, Privileges, PrivilegesDesc, RoleDesc, TableLockMode, oids};
+use engine_api::{CatalogObject, Privileges, PrivilegesDesc, RoleDesc, TableLockMode, oids};
 use rupg_sql::nodes::{
     AlterOwnerStmt, AlterTableStmt, AlterTableType, DropBehavior, DropOwnedStmt, Node, ObjectType, ReassignOwnedStmt,
 };
@@ -231,17 +231,9 @@ async fn forget_grants(cx: &mut Cx<'_>, role: Oid) -> Result<()> {
         cx.put(CatalogObject::Privileges(list)).await?;
     }
     for other in super::role::each_role(&catalog) {
-        let named = |items: &[engine_api::AclItem]| items.iter().any(|i| i.grantee == role || i.grantor == role);
-        if other.default_privileges.iter().any(|d| named(&d.items)) {
+        if other.default_privileges.iter().any(|d| d.is_in(database) && (other.oid == role || d.names(role))) {
             let mut other = other.clone();
-            let is_here = |d: &DefaultPrivileges| d.is_in(database);
-            if other.oid == role {
-                other.default_privileges.retain(|d| !is_here(d));
-            }
-            for default in other.default_privileges.iter_mut().filter(|d| is_here(d)) {
-                default.items.retain(|i| i.grantee != role && i.grantor != role);
-            }
-            other.default_privileges.retain(|d| !d.items.is_empty());
+            super::default_privileges::forget_role(&mut other, role, database);
             cx.put(CatalogObject::Role(other)).await?;
         }
     }

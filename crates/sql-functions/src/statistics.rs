@@ -2,8 +2,8 @@
 //!
 //! Responsible for: keeping what was found.
 //! Not responsible for: finding it (`sql_session::analyze`), what a plan makes of it (`sql_plan::selectivity`).
-//! Invariants: statistics are hints; a plan made from stale ones is slow at worst. They are not written anywhere: after a
-//! restart tables are sampled again.
+//! Invariants: statistics are hints; a plan made from stale ones is slow at worst. They are not part of the log: a start reads those of
+//! the last file that was written (docs/formats/statistics.md).
 //!
 //! Start at [`Statistics`].
 
@@ -80,6 +80,13 @@ impl Statistics {
     /// Those of a table, if it was looked at.
     pub fn table(&self, table: Oid) -> Option<Arc<TableStatistics>> {
         self.tables.read().get(&table).cloned()
+    }
+
+    /// Those of all tables, by OID.
+    pub fn all(&self) -> Vec<(Oid, Arc<TableStatistics>)> {
+        let mut all: Vec<_> = self.tables.read().iter().map(|(table, known)| (*table, Arc::clone(known))).collect();
+        all.sort_unstable_by_key(|(table, _)| *table);
+        all
     }
 
     /// Version of the newest statistics.

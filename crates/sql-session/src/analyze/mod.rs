@@ -1,11 +1,13 @@
 //! ANALYZE: looking at a table's rows for what the planner should know of its values.
 //!
-//! Responsible for: sampling a table ([`Sampler`]), when a client asks ([`analyze`]) and by itself after enough changes ([`Refresher`]).
+//! Responsible for: sampling a table ([`Sampler`]), when a client asks ([`analyze`]) and by itself after enough changes ([`Refresher`]);
+//! what was found as bytes (`stored`).
 //! Not responsible for: keeping what was found ([`sql_functions::statistics`]).
 
 mod column;
 mod refresh;
 mod sample;
+mod stored;
 
 use base::Result;
 use engine_api::{TableDesc, Wait};
