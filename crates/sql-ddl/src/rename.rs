@@ -169,20 +169,18 @@ async fn rename_constraint(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("RENAME without a relation"))?;
     let mut table = cx.table_named(name)?;
     let old = stmt.subname.as_deref().unwrap_or_default();
-    // The index is renamed first.
-    let has_index = |c: &ConstraintDesc| {
-        c.name == old && matches!(c.kind, ConstraintKind::PrimaryKey { .. } | ConstraintKind::Unique { .. })
-    };
-    if table.constraints.iter().any(has_index) {
-        cx.check_free(table.schema, new_name, false)?;
-    }
-    check_name_free(&table, new_name)?;
-    let Some(constraint) = table.constraints.iter_mut().find(|c| c.name == old) else {
+    let Some(at) = table.constraints.iter().position(|c| c.name == old) else {
         return Err(Error::new(
             SqlState::UNDEFINED_OBJECT,
             format!("constraint \"{old}\" for table \"{}\" does not exist", table.name),
         ));
     };
+    // The index is renamed first.
+    if matches!(table.constraints[at].kind, ConstraintKind::PrimaryKey { .. } | ConstraintKind::Unique { .. }) {
+        cx.check_free(table.schema, new_name, false)?;
+    }
+    check_name_free(&table, new_name)?;
+    let constraint = &mut table.constraints[at];
     constraint.name = new_name.to_string();
     let index = match constraint.kind {
         ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => Some(index),
