@@ -58,6 +58,10 @@ pub struct Host {
     pub can_leave: fn() -> bool,
     /// Runs work on another thread.
     pub send: fn(Box<dyn FnOnce() + Send>),
+    /// Runs work on a thread that serves nobody, beside what runs; `false`, and the work is dropped, if there is none to spare.
+    pub assist: fn(Box<dyn FnOnce() + Send>) -> bool,
+    /// Nanoseconds of a clock that never steps back, for those threads.
+    pub now: fn() -> u64,
     /// Suspends what runs, after its waker was taken by the argument, until it is woken, or for a while.
     pub wait: fn(&mut dyn FnMut(Waker)),
 }
@@ -129,6 +133,14 @@ fn sent<T: Send + 'static, E>(
             }
         });
     }
+}
+
+/// Has another thread work for the statement that runs, beside it; `false`, and the work is dropped, if there is none to spare. The thread is
+/// told what time it is ([`Host::now`]).
+pub fn assist(work: impl FnOnce(fn() -> u64) + Send + 'static) -> bool {
+    let Some(host) = HOST.get().filter(|host| (host.can_leave)()) else { return false };
+    let now = host.now;
+    (host.assist)(Box::new(move || work(now)))
 }
 
 /// Waits for a future without holding the thread, if what runs can leave it. Answers whether it could.

@@ -412,6 +412,10 @@ pub trait Scan: Send {
     /// Row numbers ahead, those of rows that are gone among them, in a scan in insertion order; `None` in one over an index.
     fn ahead(&self) -> Option<u64>;
 
+    /// Goes on with the row numbers from `from` to before `until`, of a scan in insertion order: several of one view share the rows of a
+    /// table so. [`Scan::next`] answers `false` at the end of the part. REQUIRES a scan in insertion order.
+    fn take_part(&mut self, from: u64, until: u64);
+
     /// Passes over so many row numbers of a scan in insertion order without looking at the rows (a sample's way through a
     /// large table). Does nothing in one over an index.
     fn skip(&mut self, numbers: u64);

@@ -39,6 +39,7 @@ enum What {
     Space,
     Snapshot,
     Memory,
+    Workers,
 }
 
 /// The waking side of a [`Wait`]; shared between the waiter and whoever ends the wait.
@@ -89,6 +90,11 @@ impl Wait {
     /// A wait for memory that `cell` ends.
     pub fn for_memory(cell: &Arc<WaitCell>) -> Wait {
         Wait { cell: Arc::clone(cell), what: What::Memory }
+    }
+
+    /// A wait for threads that work for the same statement, that `cell` ends.
+    pub fn for_workers(cell: &Arc<WaitCell>) -> Wait {
+        Wait { cell: Arc::clone(cell), what: What::Workers }
     }
 
     /// Whether it is for memory that is nearly used up.

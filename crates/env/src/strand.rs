@@ -17,6 +17,7 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::ptr::null;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, Once, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -76,7 +77,7 @@ thread_local! {
 impl Worker {
     fn new() -> Option<Box<Worker>> {
         static PAUSE: Once = Once::new();
-        PAUSE.call_once(|| work::host(work::Host { pause, can_leave, send, wait }));
+        PAUSE.call_once(|| work::host(work::Host { pause, can_leave, send, assist, now, wait }));
         let stack = DefaultStack::new(STACK).ok()?;
         let bounds = (stack.base().get(), stack.limit().get());
         let number = MADE.get() + 1;
@@ -210,6 +211,37 @@ fn run_errands() {
         drop(waiting);
         errand();
     }
+}
+
+/// Threads that assist a statement now.
+static ASSISTANTS: AtomicUsize = AtomicUsize::new(0);
+
+/// At most one for each processor but one, so that nobody is helped where there is one processor.
+fn assist(work: Box<dyn FnOnce() + Send>) -> bool {
+    static MOST: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from) - 1);
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            ASSISTANTS.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    if ASSISTANTS.fetch_add(1, Ordering::Relaxed) >= *MOST {
+        drop(Leave);
+        return false;
+    }
+    let leave = Leave;
+    let run = move || {
+        let _leave = leave;
+        // As those of errands.
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+        work();
+    };
+    std::thread::Builder::new().name("assistant".to_string()).stack_size(STACK).spawn(run).is_ok()
+}
+
+fn now() -> u64 {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    BEGAN.elapsed().as_nanos() as u64
 }
 
 /// What a strand is unwound with that nobody waits for any more.

@@ -330,7 +330,10 @@ impl Constraints {
             Next::Wait(wait) => Ok(Some(wait)),
             Next::Row if following.checks => Err(still_referenced(&key, &target.table.info.desc, &old, cx.run.eval)),
             Next::Row | Next::Done if action == ForeignKeyAction::SetDefault && !following.checks => {
-                // Rows whose default is the key that goes have not changed, so nothing has looked at them.
+                // Rows whose default is the key that goes have not changed, so nothing has looked at them. Another row may have the key by now.
+                if is_back(&key, &target.table, &old, &mut self.rows, cx.run.txn)? {
+                    return Ok(None);
+                }
                 let catalog = cx.run.txn.catalog();
                 let plan = {
                     let stats = EngineRows(cx.run.txn.engine());

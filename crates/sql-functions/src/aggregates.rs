@@ -9,6 +9,8 @@ mod ordered;
 mod pairs;
 mod statistics;
 
+use std::any::Any;
+
 use base::{Error, Oid, Result, SqlState};
 use types::oid::*;
 use types::{Datum, DatumRef, Interval, Numeric, NumericSum, interval};
@@ -90,10 +92,10 @@ pub(super) static AGGREGATES: &[Aggregate] = &[
     agg(6165, "bit_xor", &[INT4], INT4, odd_of),
     agg(6166, "bit_xor", &[INT8], INT8, odd_of),
     agg(6167, "bit_xor", &[BIT], BIT, odd_of),
-    agg(3538, "string_agg", &[TEXT, TEXT], TEXT, collect::string_agg).lax(),
-    agg(3545, "string_agg", &[BYTEA, BYTEA], BYTEA, collect::bytea_agg).lax(),
-    agg(2335, "array_agg", &[ANYNONARRAY], ANYARRAY, collect::array_agg).lax(),
-    agg(4053, "array_agg", &[ANYARRAY], ANYARRAY, collect::array_agg).lax(),
+    agg(3538, "string_agg", &[TEXT, TEXT], TEXT, collect::string_agg).listing(),
+    agg(3545, "string_agg", &[BYTEA, BYTEA], BYTEA, collect::bytea_agg).listing(),
+    agg(2335, "array_agg", &[ANYNONARRAY], ANYARRAY, collect::array_agg).listing(),
+    agg(4053, "array_agg", &[ANYARRAY], ANYARRAY, collect::array_agg).listing(),
     agg(2818, "regr_count", &[FLOAT8, FLOAT8], INT8, pairs::regr_count),
     agg(2819, "regr_sxx", &[FLOAT8, FLOAT8], FLOAT8, pairs::regr_sxx),
     agg(2820, "regr_syy", &[FLOAT8, FLOAT8], FLOAT8, pairs::regr_syy),
@@ -149,10 +151,10 @@ pub(super) static AGGREGATES: &[Aggregate] = &[
     agg(3980, "percentile_cont", &[FLOAT8_ARRAY, FLOAT8], FLOAT8_ARRAY, ordered::percentile_cont).sorting(),
     agg(3982, "percentile_cont", &[FLOAT8_ARRAY, INTERVAL], INTERVAL_ARRAY, ordered::percentile_cont).sorting(),
     agg(3984, "mode", &[ANYELEMENT], ANYELEMENT, ordered::mode).sorting(),
-    agg(3175, "json_agg", &[ANYELEMENT], JSON, collect::json_agg).lax(),
-    agg(3267, "jsonb_agg", &[ANYELEMENT], JSONB, collect::jsonb_agg).lax(),
-    agg(3197, "json_object_agg", &[ANY, ANY], JSON, collect::json_object_agg).lax(),
-    agg(3270, "jsonb_object_agg", &[ANY, ANY], JSONB, collect::jsonb_object_agg).lax(),
+    agg(3175, "json_agg", &[ANYELEMENT], JSON, collect::json_agg).listing(),
+    agg(3267, "jsonb_agg", &[ANYELEMENT], JSONB, collect::jsonb_agg).listing(),
+    agg(3197, "json_object_agg", &[ANY, ANY], JSON, collect::json_object_agg).listing(),
+    agg(3270, "jsonb_object_agg", &[ANY, ANY], JSONB, collect::jsonb_object_agg).listing(),
 ];
 
 /// Hypothetical-set aggregates, of any number of arguments.
@@ -181,6 +183,12 @@ pub fn float(value: &Datum) -> Option<f64> {
     }
 }
 
+/// The other of two states that are combined.
+fn other_of<T: Accumulator>(other: &mut dyn Accumulator) -> Result<&mut T> {
+    let other: &mut dyn Any = other;
+    other.downcast_mut().ok_or_else(|| Error::internal("states of different aggregates are combined"))
+}
+
 #[cold]
 fn float_overflow() -> Error {
     Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: overflow")
@@ -196,6 +204,11 @@ impl Accumulator for Count {
 
     fn add_stored(&mut self, _: &dyn EvalContext, _: DatumRef<'_>) -> Result<()> {
         self.0 += 1;
+        Ok(())
+    }
+
+    fn combine(&mut self, other: &mut dyn Accumulator) -> Result<()> {
+        self.0 += other_of::<Count>(other)?.0;
         Ok(())
     }
 
@@ -262,6 +275,13 @@ impl Accumulator for WholeSum {
         Ok(())
     }
 
+    fn combine(&mut self, other: &mut dyn Accumulator) -> Result<()> {
+        let other = other_of::<WholeSum>(other)?;
+        self.sum += other.sum;
+        self.count += other.count;
+        Ok(())
+    }
+
     fn remove(&mut self, args: &[Datum]) -> Result<bool> {
         let value = args.first().and_then(Datum::integer).ok_or_else(|| mismatch("sum"))?;
         self.sum -= i128::from(value);
@@ -319,6 +339,12 @@ impl Accumulator for DecimalSum {
         self.sum.add_ref(value)
     }
 
+    fn combine(&mut self, other: &mut dyn Accumulator) -> Result<()> {
+        let other = other_of::<DecimalSum>(other)?;
+        self.count += other.count;
+        self.sum.combine(&other.sum)
+    }
+
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
         self.answered(self.average)
     }
@@ -343,18 +369,18 @@ enum FloatSum {
     Double(f64),
 }
 
-impl Accumulator for FloatSum {
-    fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
-        *self = match (&*self, args.first()) {
-            (FloatSum::Nothing, Some(Datum::Float4(v))) => FloatSum::Single(*v),
-            (FloatSum::Nothing, Some(Datum::Float8(v))) => FloatSum::Double(*v),
-            (FloatSum::Single(sum), Some(Datum::Float4(v))) => {
+impl FloatSum {
+    fn take(&mut self, value: &Datum) -> Result<()> {
+        *self = match (&*self, value) {
+            (FloatSum::Nothing, Datum::Float4(v)) => FloatSum::Single(*v),
+            (FloatSum::Nothing, Datum::Float8(v)) => FloatSum::Double(*v),
+            (FloatSum::Single(sum), Datum::Float4(v)) => {
                 if (sum + v).is_infinite() && !sum.is_infinite() && !v.is_infinite() {
                     return Err(float_overflow());
                 }
                 FloatSum::Single(sum + v)
             }
-            (FloatSum::Double(sum), Some(Datum::Float8(v))) => {
+            (FloatSum::Double(sum), Datum::Float8(v)) => {
                 if (sum + v).is_infinite() && !sum.is_infinite() && !v.is_infinite() {
                     return Err(float_overflow());
                 }
@@ -365,12 +391,29 @@ impl Accumulator for FloatSum {
         Ok(())
     }
 
-    fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
-        Ok(match self {
+    fn value(&self) -> Datum {
+        match self {
             FloatSum::Nothing => Datum::Null,
             FloatSum::Single(sum) => Datum::Float4(*sum),
             FloatSum::Double(sum) => Datum::Float8(*sum),
-        })
+        }
+    }
+}
+
+impl Accumulator for FloatSum {
+    fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
+        self.take(args.first().ok_or_else(|| mismatch("sum"))?)
+    }
+
+    fn combine(&mut self, other: &mut dyn Accumulator) -> Result<()> {
+        match other_of::<FloatSum>(other)?.value() {
+            Datum::Null => Ok(()),
+            sum => self.take(&sum),
+        }
+    }
+
+    fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
+        Ok(self.value())
     }
 }
 
@@ -402,6 +445,13 @@ impl Accumulator for IntervalSum {
         Ok(())
     }
 
+    fn combine(&mut self, other: &mut dyn Accumulator) -> Result<()> {
+        let other = other_of::<IntervalSum>(other)?;
+        self.sum = interval::add(self.sum, other.sum)?;
+        self.count += other.count;
+        Ok(())
+    }
+
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
         self.answered(self.average)
     }
@@ -425,14 +475,24 @@ struct Fold {
     step: fn(&Datum, &Datum) -> Result<Datum>,
 }
 
-impl Accumulator for Fold {
-    fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
-        let value = args.first().ok_or_else(|| mismatch("aggregate"))?;
-        self.state = match &self.state {
-            Datum::Null => value.clone(),
-            state => (self.step)(state, value)?,
+impl Fold {
+    fn take(&mut self, value: &Datum) -> Result<()> {
+        self.state = match (&self.state, value) {
+            (Datum::Null, value) => value.clone(),
+            (_, Datum::Null) => return Ok(()),
+            (state, value) => (self.step)(state, value)?,
         };
         Ok(())
+    }
+}
+
+impl Accumulator for Fold {
+    fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
+        self.take(args.first().ok_or_else(|| mismatch("aggregate"))?)
+    }
+
+    fn combine(&mut self, other: &mut dyn Accumulator) -> Result<()> {
+        self.take(&other_of::<Fold>(other)?.state)
     }
 
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {

@@ -167,7 +167,7 @@ pub(crate) const fn agg(
     ret: Oid,
     create: fn(&[Oid]) -> Box<dyn Accumulator>,
 ) -> Aggregate {
-    Aggregate { oid, name, args, ret, strict: true, ordered_set: false, average_of: None, create }
+    Aggregate { oid, name, args, ret, strict: true, ordered_set: false, shows_order: false, average_of: None, create }
 }
 
 impl Aggregate {
@@ -184,9 +184,10 @@ impl Aggregate {
         self
     }
 
-    /// The aggregate sees NULL arguments.
-    pub(crate) const fn lax(mut self) -> Aggregate {
+    /// The result shows the rows one by one, NULL arguments too.
+    pub(crate) const fn listing(mut self) -> Aggregate {
         self.strict = false;
+        self.shows_order = true;
         self
     }
 }

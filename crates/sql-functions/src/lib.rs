@@ -46,6 +46,7 @@ pub use user::{ELEMENTS_OID, keep};
 mod windows;
 mod words;
 
+use std::any::Any;
 use std::fmt;
 
 use base::{Error, Oid, Result};
@@ -515,7 +516,7 @@ pub struct SetFunction {
 }
 
 /// The running state of one aggregate in one group.
-pub trait Accumulator: Send {
+pub trait Accumulator: Send + Any {
     /// Takes one row's arguments.
     fn add(&mut self, cx: &dyn EvalContext, args: &[Datum]) -> Result<()>;
     /// Takes one row's only argument where it lies.
@@ -533,6 +534,14 @@ pub trait Accumulator: Send {
     /// Takes a row out again that was added; `false` if the state cannot do that.
     fn remove(&mut self, _args: &[Datum]) -> Result<bool> {
         Ok(false)
+    }
+    /// Takes the rows that another state of the same aggregate has taken, of the same argument types and direct arguments, whatever their
+    /// order. Not called if the result shows the order of rows ([`Aggregate::shows_order`]).
+    ///
+    /// # Errors
+    /// As [`Accumulator::add`].
+    fn combine(&mut self, _other: &mut dyn Accumulator) -> Result<()> {
+        Err(Error::internal("an aggregate whose states cannot be combined"))
     }
     /// Bytes held, roughly.
     fn memory(&self) -> usize {
@@ -565,6 +574,8 @@ pub struct Aggregate {
     pub strict: bool,
     /// Ordered-set aggregate: its last arguments are the values it sorts (WITHIN GROUP).
     pub ordered_set: bool,
+    /// The result shows the order of the rows: lists and joined texts.
+    pub shows_order: bool,
     /// OID of the sum whose state answers this average too ([`Accumulator::average`]).
     pub average_of: Option<u32>,
     /// A fresh state, for the actual argument types.

@@ -636,7 +636,7 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node, in_order: bool) 
         for (expr, descending, nulls_first) in &call.order_by {
             order.push((level.compile(expr)?, expr.ty().oid, *descending, *nulls_first));
         }
-        if call.distinct && keeps_order(call.aggregate.name) {
+        if call.distinct && call.aggregate.shows_order {
             // PostgreSQL finds the distinct values by sorting, which shows.
             let done = order.len();
             for arg in call.args.iter().filter(|a| !call.order_by.iter().take(done).any(|(o, ..)| same(o, a))) {
@@ -706,11 +706,6 @@ fn is_average_of(average: &AggCall, sum: &AggCall) -> bool {
     average.aggregate.average_of == Some(sum.aggregate.oid)
         && same_rows(average, sum)
         && !sum.args.iter().chain(&sum.filter).any(walk::is_volatile)
-}
-
-/// Whether the result of an aggregate shows the order of its rows.
-fn keeps_order(aggregate: &str) -> bool {
-    matches!(aggregate, "array_agg" | "string_agg" | "json_agg" | "jsonb_agg" | "json_object_agg" | "jsonb_object_agg")
 }
 
 /// Slots of the targets, and those that must be computed.

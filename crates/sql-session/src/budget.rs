@@ -99,6 +99,8 @@ fn become_strand() {
         pause: || {},
         can_leave: || true,
         send: |work| _ = std::thread::spawn(work),
+        assist: |_| false,
+        now: || 0,
         wait: |take| {
             take(Waker::from(Arc::new(Waiter(std::thread::current()))));
             std::thread::park();

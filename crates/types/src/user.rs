@@ -208,6 +208,11 @@ impl Current {
         Current { bound: Some(Arc::clone(types)), committed: None }
     }
 
+    /// The thread's, for another thread that works for the same statement.
+    pub fn of_thread() -> Current {
+        CURRENT.with_borrow(|current| Current { bound: current.bound.clone(), committed: current.committed.clone() })
+    }
+
     /// Makes these the thread's for as long as it makes no others its own.
     pub fn stay(self) {
         CURRENT.set(self);

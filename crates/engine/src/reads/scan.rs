@@ -32,6 +32,7 @@ pub(crate) fn open(txn: &mut Transaction, spec: ScanSpec) -> Result<Box<dyn Scan
     Ok(match spec.index {
         None => Box::new(RowScan {
             end: handle.store.rows.end(),
+            whole_end: handle.store.rows.end(),
             next: RowId(0),
             tuples: spec.content == RowContent::Tuple,
             seeing,
@@ -110,7 +111,9 @@ fn note(seeing: &Seeing, txn: &mut dyn Txn, ts: Timestamp) {
 struct RowScan {
     seeing: Seeing,
     next: RowId,
+    /// Where the part ends, and where the rows do.
     end: RowId,
+    whole_end: RowId,
     /// The rows are wanted with their tuples.
     tuples: bool,
 }
@@ -139,7 +142,7 @@ impl Scan for RowScan {
         }
         note(&self.seeing, txn, newest);
         if let Some(reading) = &mut self.seeing.reading {
-            let below = if self.next < self.end { self.next } else { RowId(u64::MAX) };
+            let below = if self.next < self.whole_end { self.next } else { RowId(u64::MAX) };
             reading.note_rows(&handle.store, below, &self.seeing.view, out, first);
         }
         Ok(self.next < self.end)
@@ -147,6 +150,11 @@ impl Scan for RowScan {
 
     fn ahead(&self) -> Option<u64> {
         Some(self.end.0.saturating_sub(self.next.0))
+    }
+
+    fn take_part(&mut self, from: u64, until: u64) {
+        self.next = RowId(from).min(self.whole_end);
+        self.end = RowId(until).min(self.whole_end);
     }
 
     fn skip(&mut self, numbers: u64) {
@@ -286,6 +294,8 @@ impl Scan for IndexScan {
     fn ahead(&self) -> Option<u64> {
         None
     }
+
+    fn take_part(&mut self, _from: u64, _until: u64) {}
 
     fn skip(&mut self, _numbers: u64) {}
 }

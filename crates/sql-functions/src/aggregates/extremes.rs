@@ -8,6 +8,7 @@ use types::{Datum, DatumRef, compare_as};
 
 use super::super::entry::mismatch;
 use super::super::{Accumulator, EvalContext};
+use super::other_of;
 
 /// The extreme value so far; of equal values the last, but the first of `char(n)`, as PostgreSQL has it.
 struct Extreme {
@@ -17,9 +18,9 @@ struct Extreme {
     wanted: Ordering,
 }
 
-impl Accumulator for Extreme {
-    fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
-        let value = args.first().ok_or_else(|| mismatch("min"))?;
+impl Extreme {
+    #[inline]
+    fn take(&mut self, value: &Datum) {
         let order = match (value, &self.best) {
             (_, Datum::Null) => self.wanted,
             (Datum::Int4(a), Datum::Int4(b)) => a.cmp(b),
@@ -28,6 +29,20 @@ impl Accumulator for Extreme {
         };
         if order == self.wanted || (order == Ordering::Equal && self.ty != BPCHAR) {
             self.best.clone_from(value);
+        }
+    }
+}
+
+impl Accumulator for Extreme {
+    fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
+        self.take(args.first().ok_or_else(|| mismatch("min"))?);
+        Ok(())
+    }
+
+    fn combine(&mut self, other: &mut dyn Accumulator) -> Result<()> {
+        let other = other_of::<Extreme>(other)?;
+        if !other.best.is_null() {
+            self.take(&other.best);
         }
         Ok(())
     }

@@ -6,7 +6,8 @@ use types::Datum;
 
 use super::super::entry::mismatch;
 use super::super::{Accumulator, EvalContext};
-use super::{float, float_overflow};
+use super::statistics::{squares, sum};
+use super::{float, float_overflow, other_of};
 
 /// What is asked of the pairs (y, x).
 #[derive(Clone, Copy)]
@@ -25,6 +26,7 @@ enum Measure {
     CovarianceSample,
 }
 
+#[derive(Clone, Copy)]
 struct Pairs {
     count: f64,
     sum_x: f64,
@@ -61,6 +63,27 @@ impl Accumulator for Pairs {
                 self.products = f64::NAN;
             }
         }
+        Ok(())
+    }
+
+    fn combine(&mut self, other: &mut dyn Accumulator) -> Result<()> {
+        let other = other_of::<Pairs>(other)?;
+        if other.count == 0.0 || self.count == 0.0 {
+            if self.count == 0.0 {
+                *self = *other;
+            }
+            return Ok(());
+        }
+        let before = *self;
+        self.count += other.count;
+        self.sum_x = sum(before.sum_x, other.sum_x)?;
+        self.sum_y = sum(before.sum_y, other.sum_y)?;
+        let distance_x = before.sum_x / before.count - other.sum_x / other.count;
+        let distance_y = before.sum_y / before.count - other.sum_y / other.count;
+        let scale = before.count * other.count / self.count;
+        self.squares_x = squares(before.squares_x, other.squares_x, scale * distance_x * distance_x)?;
+        self.squares_y = squares(before.squares_y, other.squares_y, scale * distance_y * distance_y)?;
+        self.products = squares(before.products, other.products, scale * distance_x * distance_y)?;
         Ok(())
     }
 

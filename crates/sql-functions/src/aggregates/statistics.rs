@@ -9,7 +9,7 @@ use types::{Datum, Numeric, NumericSum};
 
 use super::super::entry::mismatch;
 use super::super::{Accumulator, EvalContext};
-use super::{float, float_overflow};
+use super::{float, float_overflow, other_of};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Measure {
@@ -49,6 +49,23 @@ impl Accumulator for Floats {
         Ok(())
     }
 
+    fn combine(&mut self, other: &mut dyn Accumulator) -> Result<()> {
+        let other = other_of::<Floats>(other)?;
+        if other.count == 0.0 || self.count == 0.0 {
+            if self.count == 0.0 {
+                (self.count, self.sum, self.squares) = (other.count, other.sum, other.squares);
+            }
+            return Ok(());
+        }
+        let count = self.count + other.count;
+        let distance = self.sum / self.count - other.sum / other.count;
+        let between = self.count * other.count * distance * distance / count;
+        self.squares = squares(self.squares, other.squares, between)?;
+        self.sum = sum(self.sum, other.sum)?;
+        self.count = count;
+        Ok(())
+    }
+
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
         let (root, divisor) = match self.measure {
             Measure::Mean if self.count > 0.0 => return Ok(Datum::Float8(self.sum / self.count)),
@@ -61,10 +78,46 @@ impl Accumulator for Floats {
     }
 }
 
+/// The sum of two sums.
+///
+/// # Errors
+/// 22003 if it is not finite and they are.
+pub(super) fn sum(a: f64, b: f64) -> Result<f64> {
+    let sum = a + b;
+    if sum.is_infinite() && !a.is_infinite() && !b.is_infinite() { Err(float_overflow()) } else { Ok(sum) }
+}
+
+/// The squared distances from the mean of all rows, by those from the means of two parts and what the means are apart.
+///
+/// # Errors
+/// 22003 if they are not finite and those of the parts are.
+pub(super) fn squares(a: f64, b: f64, between: f64) -> Result<f64> {
+    let squares = a + b + between;
+    if squares.is_infinite() && !a.is_infinite() && !b.is_infinite() { Err(float_overflow()) } else { Ok(squares) }
+}
+
 /// Exact sums. Those of `smallint` and `integer` fit 128 bits, squares included.
 enum Sums {
     Whole { sum: i128, squares: i128 },
     Decimal { sum: NumericSum, squares: NumericSum },
+}
+
+/// The same sums, of any size.
+fn exact(sum: i128, squares: i128) -> Result<(NumericSum, NumericSum)> {
+    let (mut exact, mut exact_squares) = (NumericSum::ZERO, NumericSum::ZERO);
+    exact.add(&Numeric::from_i128(sum, 0))?;
+    exact_squares.add(&Numeric::from_i128(squares, 0))?;
+    Ok((exact, exact_squares))
+}
+
+impl Sums {
+    /// The same, of any size.
+    fn of_any_size(&self) -> Result<(NumericSum, NumericSum)> {
+        match self {
+            Sums::Whole { sum, squares } => exact(*sum, *squares),
+            Sums::Decimal { sum, squares } => Ok((sum.clone(), squares.clone())),
+        }
+    }
 }
 
 struct Decimals {
@@ -84,11 +137,9 @@ impl Accumulator for Decimals {
                 match squares.checked_add(value * value) {
                     Some(total) => *squares = total,
                     None => {
-                        let (mut exact, mut exact_squares) = (NumericSum::ZERO, NumericSum::ZERO);
-                        exact.add(&Numeric::from_i128(*sum, 0))?;
-                        exact_squares.add(&Numeric::from_i128(*squares, 0))?;
-                        exact_squares.add(&Numeric::from_i128(value * value, 0))?;
-                        self.sums = Sums::Decimal { sum: exact, squares: exact_squares };
+                        let (sum, mut squares) = exact(*sum, *squares)?;
+                        squares.add(&Numeric::from_i128(value * value, 0))?;
+                        self.sums = Sums::Decimal { sum, squares };
                     }
                 }
             }
@@ -105,6 +156,23 @@ impl Accumulator for Decimals {
                 squares.add(&value.mul(value)?)?;
             }
         }
+        Ok(())
+    }
+
+    fn combine(&mut self, other: &mut dyn Accumulator) -> Result<()> {
+        let other = other_of::<Decimals>(other)?;
+        self.count += other.count;
+        if let (Sums::Whole { sum, squares }, Sums::Whole { sum: more, squares: more_squares }) = (&mut self.sums, &other.sums)
+            && let Some(total) = squares.checked_add(*more_squares)
+        {
+            *sum += more;
+            *squares = total;
+            return Ok(());
+        }
+        let ((mut sum, mut squares), (more, more_squares)) = (self.sums.of_any_size()?, other.sums.of_any_size()?);
+        sum.combine(&more)?;
+        squares.combine(&more_squares)?;
+        self.sums = Sums::Decimal { sum, squares };
         Ok(())
     }
 

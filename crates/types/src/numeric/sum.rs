@@ -79,6 +79,17 @@ impl NumericSum {
         self.add(&value.neg())
     }
 
+    /// Adds what another sum has.
+    ///
+    /// # Errors
+    /// 22003 beyond the limits of NUMERIC.
+    pub fn combine(&mut self, other: &NumericSum) -> Result<()> {
+        for (own, more) in self.special.iter_mut().zip(other.special) {
+            *own += more;
+        }
+        self.add(&other.finite()?)
+    }
+
     fn finite(&self) -> Result<Numeric> {
         let small = Numeric::from_i128(self.small, self.scale);
         match &self.rest {
