@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 use base::work::{self, Own};
 use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// A turn, from the first look at the clock on.
 const TURN: Duration = Duration::from_micros(300);
@@ -197,9 +198,22 @@ fn send(errand: Box<dyn FnOnce() + Send>) {
     ERRANDS.come.notify_one();
 }
 
-fn run_errands() {
-    // Where that is refused, it competes with the others.
+/// The processors of the process: those of its first thread, for threads that serve clients stay on one.
+fn processors() -> Option<CpuSet> {
+    sched_getaffinity(Some(rustix::process::getpid())).ok()
+}
+
+/// Lets the thread run on any processor, which one that a core's thread has started does not, and lets the cores' threads go first. Where that
+/// is refused, it competes with the others.
+fn give_way() {
+    if let Some(all) = processors() {
+        let _ = sched_setaffinity(None, &all);
+    }
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+}
+
+fn run_errands() {
+    give_way();
     loop {
         let mut waiting = ERRANDS.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let errand = loop {
@@ -218,7 +232,8 @@ static ASSISTANTS: AtomicUsize = AtomicUsize::new(0);
 
 /// At most one for each processor but one, so that nobody is helped where there is one processor.
 fn assist(work: Box<dyn FnOnce() + Send>) -> bool {
-    static MOST: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from) - 1);
+    static MOST: LazyLock<usize> =
+        LazyLock::new(|| processors().map_or(0, |all| (all.count() as usize).saturating_sub(1)));
     struct Leave;
     impl Drop for Leave {
         fn drop(&mut self) {
@@ -232,8 +247,7 @@ fn assist(work: Box<dyn FnOnce() + Send>) -> bool {
     let leave = Leave;
     let run = move || {
         let _leave = leave;
-        // As those of errands.
-        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+        give_way();
         work();
     };
     std::thread::Builder::new().name("assistant".to_string()).stack_size(STACK).spawn(run).is_ok()

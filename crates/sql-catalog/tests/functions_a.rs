@@ -218,3 +218,67 @@ fn random_values_are_random() {
     call(&session, "setseed", &[types::oid::FLOAT8], &[Some("0.5".to_string())]).expect("in range");
     assert_eq!(call(&session, "random", &[], &[]).expect("no error").as_deref(), Some("0.5"));
 }
+
+/// A value for the `row`th row of an aggregate's argument; whole numbers, so that sums of floats are exact. `None`: no such type here.
+fn sample(ty: Oid, row: i64) -> Option<Datum> {
+    use types::oid;
+    let small = (row * 7) % 100;
+    Some(match ty {
+        oid::INT2 => Datum::Int2(small as i16),
+        oid::INT4 | oid::ANYELEMENT | oid::ANY => Datum::Int4((row * 7919 % 1000) as i32),
+        oid::INT8 => Datum::Int8(row * 40_000_000_000_000_007),
+        oid::OID => Datum::Oid(small as u32),
+        oid::FLOAT4 => Datum::Float4(small as f32),
+        oid::FLOAT8 => Datum::Float8(small as f64),
+        oid::NUMERIC if row == 41 => Datum::Numeric(types::Numeric::NAN),
+        oid::NUMERIC => Datum::Numeric(types::Numeric::new(row * 1_000_003, (row % 4) as u16)),
+        oid::INTERVAL => Datum::Interval(types::Interval { months: (row % 5) as i32, days: small as i32, micros: row }),
+        oid::BOOL => Datum::Bool(row % 3 > 0),
+        oid::TEXT | oid::BPCHAR => Datum::text(&format!("text {small}")),
+        oid::DATE => Datum::Date(small as i32),
+        oid::TIME => Datum::Time(row),
+        oid::TIMESTAMP => Datum::Timestamp(row),
+        oid::TIMESTAMPTZ => Datum::TimestampTz(row),
+        _ => return None,
+    })
+}
+
+/// States that have taken parts of the rows are combined to the one that has taken all, whatever part has how many.
+#[test]
+fn combined_states_are_those_of_all_rows() {
+    let session = Session::new();
+    let shown = |state: &mut Box<dyn sql_functions::Accumulator>| format!("{:?}", state.finish(&session));
+    let mut tried = 0;
+    for aggregate in sql_functions::all_aggregates().iter().filter(|a| !a.shows_order && !a.ordered_set) {
+        let row = |number: i64| aggregate.args.iter().map(|ty| sample(*ty, number)).collect::<Option<Vec<_>>>();
+        if row(0).is_none() {
+            continue;
+        }
+        tried += 1;
+        for parts in [[0..0, 0..0, 0..0], [0..0, 0..40, 40..40], [0..1, 1..2, 2..100], [0..33, 33..34, 34..60]] {
+            let mut whole = (aggregate.create)(aggregate.args);
+            let mut combined = (aggregate.create)(aggregate.args);
+            for part in parts.clone() {
+                let mut state = (aggregate.create)(aggregate.args);
+                for values in part.filter_map(row) {
+                    whole.add(&session, &values).expect("the values are its types'");
+                    state.add(&session, &values).expect("the values are its types'");
+                }
+                combined.combine(&mut *state).expect("a state of the same aggregate");
+            }
+            let (expected, found) = (shown(&mut whole), shown(&mut combined));
+            let is_close = match (whole.finish(&session), combined.finish(&session)) {
+                (Ok(Datum::Float8(a)), Ok(Datum::Float8(b))) => (a - b).abs() <= a.abs().max(1.0) * 1e-12,
+                _ => expected == found,
+            };
+            assert!(is_close, "{aggregate:?} of {parts:?}: {expected} and {found}");
+        }
+        let other = if aggregate.name == "count" { "bool_and" } else { "count" };
+        let mut other = (sql_functions::aggregates_named(other)[0].create)(aggregate.args);
+        assert!(
+            (aggregate.create)(aggregate.args).combine(&mut *other).is_err(),
+            "{aggregate:?} takes another's state"
+        );
+    }
+    assert!(tried > 80, "only {tried} aggregates have values here");
+}

@@ -8,13 +8,15 @@ use base::work::{self, Count as _};
 use base::{Error, Oid, Result};
 use smallvec::SmallVec;
 use sql_functions::{Accumulator, SortedBy};
+use sql_ir::expr::Slot;
 use sql_ir::row_codec::StoredRow;
 use sql_plan::{AggregateCall, AggregateNode, AggregateResult, Node, SortSlot, StoredColumns};
 use types::{Datum, DatumRef, room};
 
-use super::rows::{KeyTable, RowLists, RowStore};
+use super::rows::{KeyTable, RowLists, RowStore, slots_of};
 use super::scan::Scan;
 use super::sort::{self, compare_keys};
+use super::team::{Finished, Parts, Share, Team, to_the_end};
 use super::{Cx, Next, Operator, operator};
 
 /// Rough bytes of the state of one aggregate of one group.
@@ -26,10 +28,23 @@ const GROUP_UNITS: usize = 64;
 /// Groups its input.
 pub(super) struct Aggregate {
     node: Arc<AggregateNode>,
+    own: Aggregation,
+    stage: Stage,
+    at: usize,
+}
+
+/// How far an aggregate is.
+enum Stage {
+    Fresh,
+    /// Rows are read, by this thread and perhaps by others.
+    Reading(Option<Team<Groups>>),
+    Complete,
+}
+
+/// Rows on their way into groups.
+struct Aggregation {
     input: Input,
     groups: Groups,
-    complete: bool,
-    at: usize,
 }
 
 /// Where the rows come from.
@@ -49,6 +64,8 @@ struct Groups {
     states: RowLists<AggregateState>,
     count: usize,
     key: Vec<Datum>,
+    /// The slots that the key is in, if it is nothing else and there is one set of groups.
+    key_slots: Option<Box<[Slot]>>,
 }
 
 /// One aggregate of one group.
@@ -58,6 +75,8 @@ struct AggregateState {
     seen: Option<KeyTable>,
     /// Sort keys and arguments, kept until the end (ORDER BY in the call).
     kept: Vec<Vec<Datum>>,
+    /// The same, if the argument is the sort key ([`AggregateCall::sorts_argument`]).
+    values: Vec<Datum>,
     /// Bytes of the accumulator that have been charged.
     charged: usize,
 }
@@ -65,6 +84,7 @@ struct AggregateState {
 impl Drop for AggregateState {
     fn drop(&mut self) {
         work::discard(&mut self.kept);
+        work::discard(&mut self.values);
     }
 }
 
@@ -74,6 +94,7 @@ impl AggregateState {
             accumulator: (call.aggregate.create)(&call.arg_types),
             seen: call.distinct.then(|| KeyTable::new(&call.arg_types)),
             kept: Vec::new(),
+            values: Vec::new(),
             charged: STATE_BYTES,
         }
     }
@@ -95,6 +116,10 @@ impl AggregateState {
             && filter.truth(cx, registers)? != Some(true)
         {
             return Ok(());
+        }
+        if call.sorts_argument {
+            let value = call.args[0].eval(cx, registers)?;
+            return self.keep_value(value, cx);
         }
         if let ([arg], true) = (call.args.as_slice(), call.order.is_empty()) {
             let value = arg.value(cx, registers)?;
@@ -121,11 +146,7 @@ impl AggregateState {
             row.push(code.eval(cx, registers)?);
         }
         row.extend(args);
-        // The row, and its place when it is sorted.
-        cx.run.charge(row.iter().map(super::rows::datum_bytes).sum::<usize>() + 24 + 16)?;
-        room::reserve(&mut self.kept, 1);
-        self.kept.push(row);
-        Ok(())
+        self.keep(row, cx)
     }
 
     /// Whether DISTINCT lets these arguments through.
@@ -160,6 +181,9 @@ impl AggregateState {
         if call.aggregate.strict && matches!(value, DatumRef::Null) {
             return Ok(());
         }
+        if call.sorts_argument {
+            return self.keep_value(value.to_owned(), cx);
+        }
         if self.seen.is_some() {
             return self.accumulate(&[value.to_owned()], cx);
         }
@@ -178,7 +202,65 @@ impl AggregateState {
         Ok(())
     }
 
+    /// Takes the rows that another state of the same group has taken.
+    fn combine(&mut self, other: &mut AggregateState, call: &AggregateCall, cx: &mut Cx<'_, '_>) -> Result<()> {
+        let sorted = call.order.len();
+        if call.sorts_argument {
+            let values = std::mem::take(&mut other.values);
+            return values.into_iter().try_for_each(|value| self.keep_value(value, cx));
+        }
+        match &other.seen {
+            Some(seen) if sorted == 0 => {
+                for number in 0..seen.len() {
+                    self.accumulate(seen.key(number), cx)?;
+                }
+                Ok(())
+            }
+            Some(_) => {
+                for row in std::mem::take(&mut other.kept) {
+                    if self.is_new(&row[sorted..], cx)? {
+                        self.keep(row, cx)?;
+                    }
+                }
+                Ok(())
+            }
+            None if sorted > 0 => std::mem::take(&mut other.kept).into_iter().try_for_each(|row| self.keep(row, cx)),
+            None => {
+                self.accumulator.combine(&mut *other.accumulator)?;
+                self.charge(cx)
+            }
+        }
+    }
+
+    /// Keeps an argument that is its own sort key until the end.
+    fn keep_value(&mut self, value: Datum, cx: &mut Cx<'_, '_>) -> Result<()> {
+        if !self.is_new(std::slice::from_ref(&value), cx)? {
+            return Ok(());
+        }
+        // The value, and its place when it is sorted.
+        cx.run.charge(super::rows::datum_bytes(&value) + 16)?;
+        room::reserve(&mut self.values, 1);
+        self.values.push(value);
+        Ok(())
+    }
+
+    /// Keeps a row of sort keys and arguments until the end.
+    fn keep(&mut self, row: Vec<Datum>, cx: &mut Cx<'_, '_>) -> Result<()> {
+        work::step(4)?;
+        // The row, and its place when it is sorted.
+        cx.run.charge(row.iter().map(super::rows::datum_bytes).sum::<usize>() + 24 + 16)?;
+        room::reserve(&mut self.kept, 1);
+        self.kept.push(row);
+        Ok(())
+    }
+
     fn finish(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>) -> Result<Datum> {
+        if let ([(_, ty, descending, nulls_first)], true) = (call.order.as_slice(), !self.values.is_empty()) {
+            watch::does(Phase::Aggregate);
+            let key = SortSlot { slot: 0, ty: *ty, descending: *descending, nulls_first: *nulls_first };
+            let values = std::mem::take(&mut self.values);
+            self.accumulator.add_sorted(cx.run.eval, sorted(values, &key))?;
+        }
         if !self.kept.is_empty() {
             watch::does(Phase::Aggregate);
             let keys: Vec<(usize, SortSlot)> = call
@@ -197,6 +279,25 @@ impl AggregateState {
         }
         self.accumulator.finish(cx.run.eval)
     }
+}
+
+/// Values in the order of a key, which they are themselves; equal ones as they came.
+fn sorted(mut values: Vec<Datum>, key: &SortSlot) -> Vec<Datum> {
+    let head = |value: &Datum| sort::head(key, (!value.is_null()).then(|| types::abbreviate(key.ty, &value.as_ref())));
+    // It was charged with the values.
+    let mut order: Vec<(u64, usize)> = Vec::with_capacity(values.len());
+    order.extend(values.iter().counted(8).enumerate().map(|(place, value)| (head(value), place)));
+    order.sort_unstable_by(|a, b| {
+        work::beat(1);
+        a.0.cmp(&b.0)
+            .then_with(|| {
+                work::beat(4);
+                let (x, y) = (&values[a.1], &values[b.1]);
+                sort::order(key, (x.is_null(), y.is_null()), || types::compare_as(key.ty, &x.as_ref(), &y.as_ref()))
+            })
+            .then(a.1.cmp(&b.1))
+    });
+    order.into_iter().counted(4).map(|(_, place)| std::mem::take(&mut values[place])).collect()
 }
 
 /// The places of the rows in the order of the keys, which their first values are; equal rows as they came.
@@ -220,25 +321,124 @@ fn in_order(rows: &[Vec<Datum>], keys: &[(usize, SortSlot)]) -> impl Iterator<It
 
 impl Aggregate {
     pub fn new(node: &Arc<AggregateNode>) -> Aggregate {
+        let input = match (&node.input, &node.stored) {
+            (Node::Scan(scan), Some(_)) => Input::Stored(Box::new(Scan::straight(scan))),
+            (input, _) => Input::Any(operator(input)),
+        };
+        Aggregate {
+            own: Aggregation { input, groups: Groups::new(node) },
+            node: Arc::clone(node),
+            stage: Stage::Fresh,
+            at: 0,
+        }
+    }
+}
+
+impl Aggregation {
+    /// Takes the next row of the input into its groups.
+    fn step(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        let next = match &mut self.input {
+            Input::Any(input) => input.next(cx, registers)?,
+            Input::Stored(scan) => scan.next(cx, registers)?,
+        };
+        if matches!(next, Next::Row) {
+            match (&self.input, &node.stored) {
+                (Input::Stored(scan), Some(columns)) => {
+                    let row = scan.row().ok_or_else(|| Error::internal("a row of an unknown layout"))?;
+                    self.groups.add_stored(node, columns, row, cx)?;
+                }
+                _ => self.groups.add(node, cx, registers)?,
+            }
+        }
+        Ok(next)
+    }
+
+    /// See [`Operator::prepare`].
+    fn prepare(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        match &mut self.input {
+            Input::Any(input) => input.prepare(cx, registers),
+            Input::Stored(_) => Ok(Next::Done),
+        }
+    }
+
+    /// See [`Operator::split`].
+    fn split(
+        &mut self,
+        node: &AggregateNode,
+        cx: &mut Cx<'_, '_>,
+        parts: &mut Option<Arc<Parts>>,
+    ) -> Result<Option<Aggregation>> {
+        let input = match &mut self.input {
+            Input::Any(input) => input.split(cx, parts)?.map(Input::Any),
+            Input::Stored(scan) => Some(Input::Stored(Box::new(scan.divide(cx, parts)?))),
+        };
+        Ok(input.map(|input| Aggregation { input, groups: Groups::new(node) }))
+    }
+
+    /// What a worker does with it.
+    fn share(mut self, node: &Arc<AggregateNode>) -> Share<Groups> {
+        let node = Arc::clone(node);
+        Box::new(move |cx, registers| {
+            to_the_end(|| self.step(&node, cx, registers))?;
+            Ok(self.groups)
+        })
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.groups.clear();
+        match &mut self.input {
+            Input::Any(input) => input.rescan(forget),
+            Input::Stored(scan) => scan.rescan(forget),
+        }
+    }
+}
+
+impl Groups {
+    fn new(node: &AggregateNode) -> Groups {
         // The number of a grouping set is a key before all others.
         let number = (!node.sets.is_empty()).then_some(types::oid::INT4);
         let types: Vec<Oid> = number.into_iter().chain(node.keys.iter().map(|(_, _, ty)| *ty)).collect();
-        let groups = Groups {
+        Groups {
             keys: KeyTable::new(&types),
             carried: RowStore::default(),
             states: RowLists::default(),
             count: 0,
             key: Vec::new(),
-        };
-        let input = match (&node.input, &node.stored) {
-            (Node::Scan(scan), Some(_)) => Input::Stored(Box::new(Scan::straight(scan))),
-            (input, _) => Input::Any(operator(input)),
-        };
-        Aggregate { input, groups, node: Arc::clone(node), complete: false, at: 0 }
+            key_slots: if node.keys.is_empty() || !node.sets.is_empty() {
+                None
+            } else {
+                slots_of(node.keys.iter().map(|(code, ..)| code))
+            },
+        }
     }
-}
 
-impl Groups {
+    /// Takes the groups of another participant.
+    fn combine(&mut self, node: &AggregateNode, mut other: Groups, cx: &mut Cx<'_, '_>) -> Result<()> {
+        for number in 0..other.count {
+            work::step(GROUP_UNITS)?;
+            let (group, new) = match other.keys.len() {
+                0 => (0, self.count == 0),
+                _ => self.keys.insert(other.keys.key(number)),
+            };
+            if new {
+                let key = if other.keys.len() == 0 { 0 } else { self.keys.entry_bytes() };
+                cx.run.charge(key)?;
+                let bytes = self.carried.push_values(other.carried.row(number).iter().cloned());
+                self.add_states(node, bytes, cx)?;
+            }
+            let states = self.states.row_mut(group).iter_mut().zip(other.states.row_mut(number)).zip(&node.calls);
+            for ((state, more), call) in states {
+                if new {
+                    std::mem::swap(state, more);
+                    cx.run.charge(state.charged - STATE_BYTES)?;
+                } else {
+                    state.combine(more, call, cx)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn clear(&mut self) {
         self.keys.clear();
         self.carried.clear();
@@ -247,6 +447,17 @@ impl Groups {
     }
 
     fn add(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<()> {
+        if let Some(slots) = &self.key_slots {
+            // The values are copied if the group is new.
+            let (group, new) = self.keys.insert_stored(|at| registers[slots[at] as usize].as_ref());
+            if new {
+                self.key.clear();
+                self.key.extend(slots.iter().map(|slot| registers[*slot as usize].clone()));
+                cx.run.charge(self.keys.entry_bytes())?;
+                self.new_group(node, cx, registers)?;
+            }
+            return self.add_to(group, node, cx, registers);
+        }
         self.key.clear();
         for (code, ..) in &node.keys {
             self.key.push(code.eval(cx, registers)?);
@@ -293,6 +504,9 @@ impl Groups {
         if new {
             let bytes = self.carried.push_values(columns.carried.iter().map(|&column| row.get_owned(column as usize)));
             self.add_states(node, bytes, cx)?;
+            for (state, call) in self.states.row_mut(self.count - 1).iter_mut().zip(&node.calls) {
+                state.begin(call, cx, &[])?;
+            }
         }
         for (at, state) in self.states.row_mut(group).iter_mut().enumerate() {
             state.add_stored(&node.calls[at], columns.args[at], row, cx)?;
@@ -351,6 +565,21 @@ fn in_set(node: &AggregateNode, set: usize, key: &[Datum]) -> Vec<Datum> {
 }
 
 impl Groups {
+    /// Adds the groups that there are without any row.
+    fn complete(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<()> {
+        if !node.sets.is_empty() {
+            return self.add_empty_sets(node, cx, registers);
+        }
+        if node.keys.is_empty() && self.count == 0 {
+            // Its columns are NULL.
+            for &slot in &node.carried {
+                registers[slot as usize] = Datum::Null;
+            }
+            self.new_group(node, cx, registers)?;
+        }
+        Ok(())
+    }
+
     /// An empty grouping set has one group, even of no rows.
     fn add_empty_sets(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<()> {
         for set in (0..node.sets.len()).filter(|set| node.sets[*set].is_empty()) {
@@ -366,38 +595,62 @@ impl Groups {
     }
 }
 
-impl Operator for Aggregate {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
-        let node = Arc::clone(&self.node);
-        while !(self.complete || node.in_order && self.groups.count > self.at + 1) {
-            let next = match &mut self.input {
-                Input::Any(input) => input.next(cx, registers)?,
-                Input::Stored(scan) => scan.next(cx, registers)?,
-            };
-            match next {
-                Next::Row => match (&self.input, &node.stored) {
-                    (Input::Stored(scan), Some(columns)) => {
-                        let row = scan.row().ok_or_else(|| Error::internal("a row of an unknown layout"))?;
-                        self.groups.add_stored(&node, columns, row, cx)?;
-                    }
-                    _ => self.groups.add(&node, cx, registers)?,
-                },
-                Next::Done => {
-                    if !node.sets.is_empty() {
-                        self.groups.add_empty_sets(&node, cx, registers)?;
-                    } else if node.keys.is_empty() && self.groups.count == 0 {
-                        // No row at all: one group whose columns are NULL.
-                        for &slot in &node.carried {
-                            registers[slot as usize] = Datum::Null;
+impl Aggregate {
+    /// Reads rows, until all groups are complete, or the next one is.
+    fn read(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        let node = &self.node;
+        loop {
+            match &mut self.stage {
+                Stage::Fresh => {
+                    let mut team = None;
+                    if let Some(parallel) = &node.parallel {
+                        if let wait @ Next::Wait(_) = self.own.prepare(cx, registers)? {
+                            return Ok(wait);
                         }
-                        self.groups.new_group(&node, cx, registers)?;
+                        let own = &mut self.own;
+                        team = Team::start(parallel, cx, registers, |cx, parts| {
+                            Ok(own.split(node, cx, parts)?.map(|other| other.share(node)))
+                        })?;
                     }
-                    self.complete = true;
+                    self.stage = Stage::Reading(team);
                 }
-                wait => return Ok(wait),
+                Stage::Reading(_) if node.in_order && self.own.groups.count > self.at + 1 => return Ok(Next::Row),
+                Stage::Reading(team) => match self.own.step(node, cx, registers)? {
+                    Next::Row => {}
+                    Next::Done => {
+                        let found = team.as_ref().map(|team| team.finish(cx.run)).transpose()?;
+                        match found {
+                            None => {}
+                            Some(Finished::All(all)) => {
+                                for (groups, _held) in all {
+                                    self.own.groups.combine(node, groups, cx)?;
+                                }
+                            }
+                            Some(Finished::Wait(wait)) => return Ok(Next::Wait(wait)),
+                            Some(Finished::Never) => {
+                                self.own.rescan(false);
+                                self.stage = Stage::Reading(None);
+                                continue;
+                            }
+                        }
+                        self.own.groups.complete(node, cx, registers)?;
+                        self.stage = Stage::Complete;
+                    }
+                    wait => return Ok(wait),
+                },
+                Stage::Complete => return Ok(Next::Done),
             }
         }
-        let groups = &mut self.groups;
+    }
+}
+
+impl Operator for Aggregate {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        if let wait @ Next::Wait(_) = self.read(cx, registers)? {
+            return Ok(wait);
+        }
+        let node = Arc::clone(&self.node);
+        let groups = &mut self.own.groups;
         if self.at == groups.count {
             return Ok(Next::Done);
         }
@@ -435,12 +688,8 @@ impl Operator for Aggregate {
     }
 
     fn rescan(&mut self, forget: bool) {
-        self.groups.clear();
-        self.complete = false;
+        self.own.rescan(forget);
+        self.stage = Stage::Fresh;
         self.at = 0;
-        match &mut self.input {
-            Input::Any(input) => input.rescan(forget),
-            Input::Stored(scan) => scan.rescan(forget),
-        }
     }
 }

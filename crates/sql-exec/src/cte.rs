@@ -180,7 +180,7 @@ impl Run<'_> {
     }
 
     /// Looks at the foreign keys that waited for the end of the statement. To be called again after a wait.
-    pub(crate) fn finish_deferred(&mut self, plan: &sql_plan::QueryPlan) -> Result<Next> {
+    pub(crate) fn finish_deferred(&mut self, plan: &Arc<sql_plan::QueryPlan>) -> Result<Next> {
         // From now on what is changed is changed by cascades.
         self.shared.touched = None;
         while let Some(mut first) = self.shared.deferred.pop_front() {

@@ -7,6 +7,7 @@ use sql_ir::expr::all_true;
 use sql_plan::FilterNode;
 use types::Datum;
 
+use super::team::{Copied, Parts};
 use super::{Cx, Next, Operator, operator};
 
 /// WHERE, HAVING and conditions above outer joins.
@@ -34,6 +35,15 @@ impl Operator for Filter {
                 other => return Ok(other),
             }
         }
+    }
+
+    fn prepare(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        self.input.prepare(cx, registers)
+    }
+
+    fn split(&mut self, cx: &mut Cx<'_, '_>, parts: &mut Option<Arc<Parts>>) -> Result<Copied> {
+        let input = self.input.split(cx, parts)?;
+        Ok(input.map(|input| Box::new(Filter { node: Arc::clone(&self.node), input }) as Box<dyn Operator>))
     }
 
     fn rescan(&mut self, forget: bool) {

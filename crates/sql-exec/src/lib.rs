@@ -21,6 +21,7 @@ mod distinct;
 mod filter;
 pub mod foreign_key;
 mod function_scan;
+mod gather;
 mod hash_join;
 mod incremental_sort;
 mod limit;
@@ -39,6 +40,7 @@ mod set_op;
 mod sort;
 mod sorted_scan;
 mod subquery;
+mod team;
 mod values;
 mod window;
 mod window_frame;
@@ -221,6 +223,8 @@ pub(crate) struct Run<'a> {
     pub awaited: Option<lock_rows::Awaited>,
     /// Further rows of parameters.
     parameter_rows: &'a mut ParameterRows,
+    /// Subqueries of expressions that run now: none of them can wait for other threads.
+    pub in_expression: u32,
 }
 
 /// A turn of one statement before others of the core get theirs (rule R9).
@@ -277,7 +281,7 @@ impl Run<'_> {
 /// What an operator works with: the run, and the subqueries of its query level.
 pub(crate) struct Cx<'a, 'b> {
     pub run: &'a mut Run<'b>,
-    pub plan: &'a QueryPlan,
+    pub plan: &'a Arc<QueryPlan>,
     pub subplans: &'a mut [SubplanState],
 }
 
@@ -296,6 +300,17 @@ pub(crate) enum Next {
 pub(crate) trait Operator: Send {
     /// Puts the next row into the registers.
     fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next>;
+
+    /// Gets ready to be divided: what it keeps and all participants read is complete then. `Done`, or what to wait for.
+    fn prepare(&mut self, _cx: &mut Cx<'_, '_>, _registers: &mut [Datum]) -> Result<Next> {
+        Ok(Next::Done)
+    }
+
+    /// A copy of it that gives some of the rows, and it itself the others: those of the `parts` that each takes. `None` if it cannot be
+    /// divided, or is not worth it. REQUIRES that it is prepared and has given no row.
+    fn split(&mut self, _cx: &mut Cx<'_, '_>, _parts: &mut Option<Arc<team::Parts>>) -> Result<team::Copied> {
+        Ok(None)
+    }
 
     /// Begins anew, with whatever the registers has by then. Unless it is to `forget`, what does not depend on the row of an
     /// operator around it (a hash table, kept rows) stays.
@@ -320,6 +335,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Cte(node) => Box::new(cte::CteScan::new(node)),
         Node::WorkTable(node) => Box::new(cte::WorkTableScan::new(node)),
         Node::Recursion(node) => Box::new(cte::Recursion::new(node)),
+        Node::Gather(node) => Box::new(gather::Gather::new(node)),
         Node::Materialize(node) => Box::new(rows::Materialize::new(node)),
         Node::Sort(node) => Box::new(sort::Sort::new(node)),
         Node::IncrementalSort(node) => Box::new(incremental_sort::IncrementalSort::new(node)),
@@ -475,6 +491,7 @@ impl Execution {
             suspended: None,
             awaited: None,
             parameter_rows: &mut self.parameter_rows,
+            in_expression: 0,
         };
         let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;

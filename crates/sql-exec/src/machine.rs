@@ -185,7 +185,10 @@ impl Machine {
     /// 0A000 if a lock must be waited for: what to wait for is in [`Run::suspended`], for who can begin the statement anew.
     pub(crate) fn next_now(&mut self, run: &mut Run<'_>) -> Result<bool> {
         loop {
-            match self.next(run)? {
+            run.in_expression += 1;
+            let next = self.next(run);
+            run.in_expression -= 1;
+            match next? {
                 Next::Row => return Ok(true),
                 Next::Done => return Ok(false),
                 // The turn of others comes in the middle of the expression, if the thread can do that.

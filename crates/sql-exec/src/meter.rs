@@ -7,6 +7,7 @@ use base::Result;
 use sql_plan::MeteredNode;
 use types::Datum;
 
+use super::team::{Copied, Parts};
 use super::{Cx, Next, Operator, operator};
 
 /// Passes rows on and counts them.
@@ -46,6 +47,23 @@ impl Operator for Metered {
             meter.first_nanos.fetch_add(self.nanos, Relaxed);
         }
         next
+    }
+
+    fn prepare(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        let began = (cx.run.now)();
+        let next = self.input.prepare(cx, registers);
+        let spent = (cx.run.now)().saturating_sub(began);
+        self.nanos += spent;
+        self.node.meter.nanos.fetch_add(spent, Relaxed);
+        next
+    }
+
+    fn split(&mut self, cx: &mut Cx<'_, '_>, parts: &mut Option<Arc<Parts>>) -> Result<Copied> {
+        let input = self.input.split(cx, parts)?;
+        Ok(input.map(|input| {
+            let node = Arc::clone(&self.node);
+            Box::new(Metered { node, input, begun: false, given: false, nanos: 0 }) as Box<dyn Operator>
+        }))
     }
 
     fn rescan(&mut self, forget: bool) {

@@ -7,6 +7,7 @@ use sql_ir::expr::all_true;
 use sql_plan::{JoinType, NestedLoopNode};
 use types::Datum;
 
+use super::team::{Copied, Parts};
 use super::{Cx, Next, Operator, operator};
 
 /// Joins two inputs.
@@ -82,6 +83,15 @@ impl Operator for NestedLoop {
                 wait => return Ok(wait),
             }
         }
+    }
+
+    fn prepare(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        self.outer.prepare(cx, registers)
+    }
+
+    fn split(&mut self, cx: &mut Cx<'_, '_>, parts: &mut Option<Arc<Parts>>) -> Result<Copied> {
+        let Some(outer) = self.outer.split(cx, parts)? else { return Ok(None) };
+        Ok(Some(Box::new(NestedLoop { outer, ..NestedLoop::new(&self.node) })))
     }
 
     fn rescan(&mut self, forget: bool) {

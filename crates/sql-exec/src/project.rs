@@ -6,6 +6,7 @@ use base::Result;
 use sql_plan::ProjectNode;
 use types::Datum;
 
+use super::team::{Copied, Parts};
 use super::{Cx, Next, Operator, operator};
 
 /// The select list, where it is more than columns.
@@ -29,6 +30,15 @@ impl Operator for Project {
             }
         }
         Ok(next)
+    }
+
+    fn prepare(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        self.input.prepare(cx, registers)
+    }
+
+    fn split(&mut self, cx: &mut Cx<'_, '_>, parts: &mut Option<Arc<Parts>>) -> Result<Copied> {
+        let input = self.input.split(cx, parts)?;
+        Ok(input.map(|input| Box::new(Project { node: Arc::clone(&self.node), input }) as Box<dyn Operator>))
     }
 
     fn rescan(&mut self, forget: bool) {

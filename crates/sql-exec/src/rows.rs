@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::work::{self, Count};
 use base::{Oid, Result};
 use rustc_hash::{FxHashMap, FxHasher};
-use sql_ir::expr::Slot;
+use sql_ir::expr::{Code, Slot};
 use sql_plan::MaterializeNode;
 use types::{Datum, DatumRef};
 
@@ -218,6 +218,11 @@ enum Looked {
     New { hash: u64 },
 }
 
+/// The slots of keys that are nothing else.
+pub(super) fn slots_of<'c>(keys: impl Iterator<Item = &'c Code>) -> Option<Box<[Slot]>> {
+    keys.map(|code| if let Code::Slot(slot) = code { Some(*slot) } else { None }).collect()
+}
+
 /// Distinct keys with a number each, in order of first insertion. NULLs are equal here.
 #[derive(Debug)]
 pub(super) struct KeyTable {
@@ -264,7 +269,13 @@ impl KeyTable {
 
     /// The number of a key.
     pub fn find(&self, key: &[Datum]) -> Option<usize> {
-        match self.look(|at| key[at].as_ref()) {
+        self.find_by(|at| key[at].as_ref())
+    }
+
+    /// As [`KeyTable::find`], of a key whose values lie apart.
+    #[inline]
+    pub(crate) fn find_by<'k>(&self, value: impl Fn(usize) -> DatumRef<'k>) -> Option<usize> {
+        match self.look(value) {
             Looked::Known(number) => Some(number),
             Looked::New { .. } => None,
         }

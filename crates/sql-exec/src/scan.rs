@@ -14,6 +14,7 @@ use sql_ir::system_column::row_at;
 use sql_plan::{Access, KeyColumn, KeyPart, KeySpan, KeyValue, ListSource, ScanNode, Stage};
 use types::{Datum, oid};
 
+use super::team::{Copied, Parts, in_parts};
 use super::{Cx, Next, Operator};
 
 /// Rows asked of the engine at first; a scan that goes on asks for more.
@@ -34,6 +35,8 @@ pub(super) struct Scan {
     key: Vec<u8>,
     /// What only the result has is not put into the registers: [`Scan::row`] is asked for it.
     straight: bool,
+    /// It gives the rows of the parts that it takes.
+    parts: Option<Arc<Parts>>,
 }
 
 enum ScanState {
@@ -95,12 +98,37 @@ impl Scan {
             read: 0,
             key: Vec::new(),
             straight: false,
+            parts: None,
         }
     }
 
     /// A scan whose rows are looked at where they are.
     pub fn straight(node: &Arc<ScanNode>) -> Scan {
         Scan { straight: true, ..Scan::new(node) }
+    }
+
+    /// See [`Operator::split`].
+    pub fn divide(&mut self, cx: &mut Cx<'_, '_>, parts: &mut Option<Arc<Parts>>) -> Result<Scan> {
+        let node = Arc::clone(&self.node);
+        let table = node.table.open(cx.run.txn)?;
+        let spec = ScanSpec {
+            table: table.clone(),
+            index: None,
+            range: KeyRange::all(),
+            reverse: false,
+            content: node.content,
+        };
+        if self.parts.is_none() {
+            let mut own = cx.run.txn.open_scan(spec.clone())?;
+            in_parts(&mut *own, parts);
+            self.parts.clone_from(parts);
+            self.state = ScanState::Open(own);
+            self.size = LARGEST_BATCH;
+        }
+        let mut other = cx.run.txn.open_scan(spec)?;
+        in_parts(&mut *other, parts);
+        let (state, parts) = (ScanState::Open(other), self.parts.clone());
+        Ok(Scan { state, parts, size: LARGEST_BATCH, straight: self.straight, ..Scan::new(&node) })
     }
 
     /// The row that was announced last, as it was stored.
@@ -175,10 +203,17 @@ impl Scan {
             ScanState::Open(scan) => {
                 let more = scan.next(cx.run.txn, self.size, &mut self.batch)?;
                 self.size = (self.size * 4).min(LARGEST_BATCH);
-                if !more {
-                    self.state = ScanState::Last;
+                if more {
+                    return Ok(true);
                 }
-                Ok(more || !self.batch.is_empty())
+                match self.parts.as_ref().and_then(|parts| parts.take()) {
+                    Some((from, until)) => {
+                        scan.take_part(from, until);
+                        return Ok(true);
+                    }
+                    None => self.state = ScanState::Last,
+                }
+                Ok(!self.batch.is_empty())
             }
             ScanState::Keys(keys) => {
                 let Access::Multi { index, .. } = &self.node.access else {
@@ -277,7 +312,12 @@ impl Operator for Scan {
         }
     }
 
+    fn split(&mut self, cx: &mut Cx<'_, '_>, parts: &mut Option<Arc<Parts>>) -> Result<Copied> {
+        Ok(Some(Box::new(self.divide(cx, parts)?)))
+    }
+
     fn rescan(&mut self, _: bool) {
+        self.parts = None;
         self.batch.clear();
         self.at = 0;
         self.size = FIRST_BATCH;

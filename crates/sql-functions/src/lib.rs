@@ -59,8 +59,8 @@ pub use compare_op::CompareOp;
 pub use registry::complete;
 pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
-    function_by_oid, functions_named, has_two_forms, is_of_cast, key_word, operator_of, operators_named,
-    set_functions_named,
+    function_by_oid, functions_named, has_two_forms, is_of_cast, is_sessionless, key_word, operator_of,
+    operators_named, set_functions_named,
 };
 pub use server::{LoginRule, Server};
 pub use windows::{WindowFunction, WindowKind, window_functions_named};
@@ -522,6 +522,13 @@ pub trait Accumulator: Send + Any {
     /// Takes one row's only argument where it lies.
     fn add_stored(&mut self, cx: &dyn EvalContext, value: DatumRef<'_>) -> Result<()> {
         self.add(cx, &[value.to_owned()])
+    }
+    /// Takes the only arguments of many rows, of an ordered-set aggregate in the order of WITHIN GROUP.
+    fn add_sorted(&mut self, cx: &dyn EvalContext, values: Vec<Datum>) -> Result<()> {
+        values.into_iter().try_for_each(|value| {
+            base::work::step(16)?;
+            self.add(cx, &[value])
+        })
     }
     /// The result so far.
     fn finish(&mut self, cx: &dyn EvalContext) -> Result<Datum>;

@@ -8,8 +8,8 @@ use base::Oid;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Aggregate, CastEntry, Function, Operator, SetFunction, aggregates, arithmetic, array, bits, casts, comparison,
-    datetime, format, json, math, network, operators, record, send, session, sets, spread, text, user,
+    Aggregate, CastEntry, Function, Operator, SetFunction, Volatility, aggregates, arithmetic, array, bits, casts,
+    comparison, datetime, format, json, math, network, operators, record, send, session, sets, spread, text, user,
 };
 
 static SCALAR_TABLES: &[&[Function]] = &[
@@ -40,6 +40,31 @@ static SCALAR_TABLES: &[&[Function]] = &[
     text::unicode::FUNCTIONS,
     user::FUNCTIONS,
 ];
+
+/// Tables of functions that ask a session for its settings, the time of the statement, and names of the catalog at most.
+static SESSIONLESS_TABLES: &[&[Function]] = &[
+    casts::FUNCTIONS,
+    comparison::FUNCTIONS,
+    datetime::FUNCTIONS,
+    format::FUNCTIONS,
+    json::FUNCTIONS,
+    json::path::FUNCTIONS,
+    text::FUNCTIONS,
+    text::bytes::FUNCTIONS,
+    text::join::FUNCTIONS,
+];
+
+/// Whether a function can be called for a statement on another thread than its session's: it is immutable, or a stable one that asks for no
+/// more than settings, the time of the statement, and names of the catalog.
+pub fn is_sessionless(function: &'static Function) -> bool {
+    let is_listed =
+        || SESSIONLESS_TABLES.iter().any(|table| table.as_ptr_range().contains(&std::ptr::from_ref(function)));
+    match function.volatility {
+        Volatility::Immutable => true,
+        Volatility::Stable => is_listed(),
+        Volatility::Volatile => false,
+    }
+}
 
 /// Tables of functions that know what only the layers above do.
 static FROM_ABOVE: OnceLock<&'static [&'static [Function]]> = OnceLock::new();

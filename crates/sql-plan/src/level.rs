@@ -116,6 +116,11 @@ impl<'a> Level<'a> {
         (self.slots - 1) as Slot
     }
 
+    /// All slots that values of rows lie in by now: those behind the parameters.
+    pub fn slots_so_far(&self) -> Vec<Slot> {
+        (self.cx.params as Slot..self.slots as Slot).collect()
+    }
+
     /// The used columns of a rel: (column, slot).
     pub fn columns(&self, rel: usize) -> &[(usize, Slot)] {
         &self.columns[rel]
@@ -415,7 +420,9 @@ impl Resolve for Level<'_> {
 
     fn subquery(&mut self, kind: &SubqueryKind, query: &Query) -> Result<Code> {
         let mut subplan = self.subplan(query)?;
-        let fixed = subplan.args.is_empty() && !walk::is_volatile_query(query);
+        // What it takes from further out stays while this query runs once.
+        let is_outer = |code: &Code| matches!(code, Code::Slot(slot) if self.outer.iter().any(|(_, own)| own == slot));
+        let fixed = subplan.args.iter().all(|(code, _)| is_outer(code)) && !walk::is_volatile_query(query);
         subplan.fixed = fixed;
         let kind = match kind {
             SubqueryKind::Exists => {

@@ -30,6 +30,7 @@ mod negation;
 mod node;
 mod order;
 mod outer_joins;
+mod parallel;
 mod places;
 mod pushdown;
 mod query;
@@ -56,12 +57,12 @@ pub use foreign_key::{EngineRows, ParentChange, ReferencedKey, ReferencingKey, r
 pub use methods::{PlanMethod, PlanMethods};
 pub use node::{
     Access, AggregateCall, AggregateNode, AggregateResult, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode,
-    DistinctNode, FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, IncrementalSortNode, InsertNode,
-    InsertRows, JoinType, KeyColumn, KeyPart, KeySpan, KeyValue, LimitNode, ListSource, LockRowsNode, LockTarget,
-    MaterializeNode, MergeJoinNode, MergeKey, MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame,
-    PlannedTable, ProjectNode, QueryPlan, RecursionNode, RowChoice, SampleNode, ScanNode, SetOpNode, SortNode,
-    SortSlot, Stage, StoredColumns, Subplan, SubqueryNode, SystemNode, Target, UnionNode, UnionPart, UpdateNode,
-    UpdateSet, ValuesNode, WindowFrameNode, WindowNode, WorkTableNode,
+    DistinctNode, FilterNode, FrameBound, FrameCall, FunctionNode, GatherNode, HashJoinNode, IncrementalSortNode,
+    InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, KeySpan, KeyValue, LimitNode, ListSource, LockRowsNode,
+    LockTarget, MaterializeNode, MergeJoinNode, MergeKey, MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node,
+    Parallel, PlannedFrame, PlannedTable, ProjectNode, QueryPlan, RecursionNode, RowChoice, SampleNode, ScanNode,
+    SetOpNode, SortNode, SortSlot, Stage, StoredColumns, Subplan, SubqueryNode, SystemNode, Target, UnionNode,
+    UnionPart, UpdateNode, UpdateSet, ValuesNode, WindowFrameNode, WindowNode, WorkTableNode,
 };
 
 pub use walk::computes_parameters;
@@ -108,6 +109,11 @@ pub struct RowOf {
 pub trait PlannerStats {
     /// Rows of a table, roughly.
     fn row_count(&self, table: Oid) -> u64;
+
+    /// Bytes that the rows of a table take; 0 if that is not known.
+    fn bytes(&self, _table: Oid) -> u64 {
+        0
+    }
 
     /// What is known of the values in a table.
     fn table(&self, _table: Oid) -> Option<Arc<TableStatistics>> {
@@ -190,6 +196,8 @@ pub fn plan_cursor(
 ) -> Result<Arc<Plan>> {
     let before = work::total();
     let params = walk::params(&Statement::Select(Box::new(query.clone())));
+    // What is read in pieces, with changes between them, is read by one thread, as in PostgreSQL.
+    let circumstances = Circumstances { methods: circumstances.methods.alone(), ..circumstances };
     let cx = PlanContext::new(params, catalog, stats, circumstances);
     let folded = cx.values.folded_query(query);
     let (root, row_ids) = query::plan_cursor(folded.as_ref().unwrap_or(query), &cx)?;

@@ -1,4 +1,4 @@
-//! Which methods a plan may use: the settings `enable_…`.
+//! Which methods a plan may use: the settings `enable_…`, and how many threads: `max_parallel_workers` and its kin.
 //!
 //! As in PostgreSQL a method that is switched off is not forbidden but made so expensive that it is taken only where nothing else
 //! will do.
@@ -45,10 +45,20 @@ const NAMES: [(&str, PlanMethod); 10] = [
 /// What a method costs that is switched off, in rows of a full scan: PostgreSQL's `disable_cost`.
 const DISABLED: f64 = 1e12;
 
-/// The methods that are switched off.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// The methods that are switched off, and the threads that may work for a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlanMethods {
     off: u16,
+    /// `max_parallel_workers_per_gather` and `max_parallel_workers`.
+    workers: [u16; 2],
+    /// `min_parallel_table_scan_size`, in blocks of 8 kB.
+    table_min: u32,
+}
+
+impl Default for PlanMethods {
+    fn default() -> PlanMethods {
+        PlanMethods { off: 0, workers: [2, 8], table_min: 1024 }
+    }
 }
 
 impl PlanMethods {
@@ -58,6 +68,35 @@ impl PlanMethods {
         let bit = 1 << *method as u16;
         self.off = if on { self.off & !bit } else { self.off | bit };
         true
+    }
+
+    /// Follows a setting of threads, in its own unit; `false` if it is none.
+    pub fn follow_workers(&mut self, setting: &str, number: u32) -> bool {
+        let most = u16::try_from(number).unwrap_or(u16::MAX);
+        match setting {
+            "max_parallel_workers_per_gather" => self.workers[0] = most,
+            "max_parallel_workers" => self.workers[1] = most,
+            "min_parallel_table_scan_size" => self.table_min = number,
+            _ => return false,
+        }
+        true
+    }
+
+    /// The same for one thread.
+    pub(crate) fn alone(self) -> PlanMethods {
+        PlanMethods { workers: [0; 2], ..self }
+    }
+
+    /// Rows of a table from which on several threads may read it. A block is counted as so many rows that those of the default, 8 MB, are
+    /// read in the time that starting a thread takes some twenty times.
+    pub(crate) fn shared_rows_min(self) -> u64 {
+        const ROWS_OF_BLOCK: u64 = 32;
+        u64::from(self.table_min) * ROWS_OF_BLOCK
+    }
+
+    /// Threads that may work for one node beside that of the statement.
+    pub(crate) fn workers(self) -> usize {
+        usize::from(self.workers[0].min(self.workers[1]))
     }
 
     /// Whether a method is switched off.
@@ -71,8 +110,9 @@ impl PlanMethods {
     }
 
     /// A number that stands for all of them.
-    pub fn bits(self) -> u16 {
-        self.off
+    pub fn bits(self) -> u128 {
+        let [one, all] = self.workers.map(u128::from);
+        u128::from(self.off) | one << 16 | all << 32 | u128::from(self.table_min) << 48
     }
 }
 

@@ -3,7 +3,7 @@
 //! Invariants: a node names values by slot of its query's registers; an operator writes only the slots its node lists, so that
 //! whatever else is in the registers stays while it runs. Nodes are immutable and shared by all executions.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
 use base::{Error, Oid, Result, SqlState};
@@ -63,7 +63,7 @@ pub struct Subplan {
     pub plan: Arc<QueryPlan>,
     /// What it takes from the query around it: a value there, the slot it goes to here.
     pub args: Vec<(Code, Slot)>,
-    /// Its rows are the same whenever it runs in one execution. Set only for subqueries in expressions, which keep their result.
+    /// Its rows are the same whenever it runs in one execution of the query around it. Set only for subqueries in expressions, which keep their result.
     pub fixed: bool,
     /// Its rows are kept in a hash table instead of running the subquery before it, once that has run often.
     pub is_lookup: bool,
@@ -102,6 +102,8 @@ pub enum Node {
     HashJoin(Arc<HashJoinNode>),
     /// A join of two sides that come in order.
     MergeJoin(Arc<MergeJoinNode>),
+    /// Has several threads read the rows of its input.
+    Gather(Arc<GatherNode>),
     /// Keeps the rows of its input, to read them again.
     Materialize(Arc<MaterializeNode>),
     /// Orders rows.
@@ -187,6 +189,7 @@ impl Node {
             | Node::NestedLoop(_)
             | Node::HashJoin(_)
             | Node::MergeJoin(_)
+            | Node::Gather(_)
             | Node::IncrementalSort(_)
             | Node::Aggregate(_)
             | Node::Window(_)
@@ -222,6 +225,7 @@ impl Node {
             | Node::NestedLoop(_)
             | Node::HashJoin(_)
             | Node::MergeJoin(_)
+            | Node::Gather(_)
             | Node::Materialize(_)
             | Node::IncrementalSort(_)
             | Node::Aggregate(_)
@@ -261,6 +265,7 @@ impl Node {
             | Node::NestedLoop(_)
             | Node::HashJoin(_)
             | Node::MergeJoin(_)
+            | Node::Gather(_)
             | Node::Materialize(_)
             | Node::Sort(_)
             | Node::IncrementalSort(_)
@@ -610,6 +615,30 @@ pub struct AggregateNode {
     pub stored: Option<StoredColumns>,
     /// The rows of each group come one after the other: a group is complete when the next one begins.
     pub in_order: bool,
+    /// Several threads may read the rows.
+    pub parallel: Option<Parallel>,
+}
+
+/// Has several threads read the rows of its input.
+#[derive(Debug)]
+pub struct GatherNode {
+    /// Whose rows they share.
+    pub input: Node,
+    /// What is used of a row above.
+    pub slots: Vec<Slot>,
+    /// How many.
+    pub parallel: Parallel,
+}
+
+/// Threads that work for one node, beside that of the statement.
+#[derive(Debug, Default)]
+pub struct Parallel {
+    /// As many as can be put to use.
+    pub workers: usize,
+    /// Rows of the table from which on one is.
+    pub rows_min: u64,
+    /// How many there were, in a plan that is explained. Relaxed, as a [`Meter`].
+    pub launched: AtomicUsize,
 }
 
 /// What an aggregation takes of the rows of a scan where they lie: numbers of columns in the scan's reader.
@@ -637,7 +666,9 @@ impl StoredColumns {
             _ => None,
         };
         let arg = |call: &AggregateCall| {
-            let plain = call.filter.is_none() && call.order.is_empty() && !call.aggregate.ordered_set;
+            // Direct arguments are evaluated without the registers then.
+            let sorts = call.sorts_argument && call.direct.iter().all(|code| matches!(code, Code::Const(_)));
+            let plain = call.filter.is_none() && (sorts || call.order.is_empty() && !call.aggregate.ordered_set);
             match call.args.as_slice() {
                 [] if plain => Some(None),
                 [arg] if plain => column(arg).map(Some),
@@ -669,6 +700,8 @@ pub struct AggregateCall {
     pub order: Vec<(Code, Oid, bool, bool)>,
     /// FILTER.
     pub filter: Option<Code>,
+    /// An ordered-set aggregate of one argument, which is what the rows are sorted by.
+    pub sorts_argument: bool,
 }
 
 /// A result of an aggregation.

@@ -13,12 +13,13 @@ use super::join;
 use super::level::{Level, Outer};
 use super::merge_join::{WantedColumn, WantedRows};
 use super::methods::sort_cost;
+
 use super::node::{
     AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, IncrementalSortNode, LimitNode,
     LockRowsNode, LockTarget, Node, PlannedTable, ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode,
     SortNode, SortSlot, StoredColumns, UnionNode, ValuesNode,
 };
-use super::{PlanContext, RowOf, outer_joins, places, rewrite, sarg, selectivity, walk, window};
+use super::{PlanContext, RowOf, outer_joins, parallel, places, rewrite, sarg, selectivity, walk, window};
 
 /// Plans a cursor's query. Answers also which tables' row identities follow the result's columns.
 pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<RowOf>)> {
@@ -101,12 +102,17 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     if let Some(sample) = &query.sample {
         node = sampled(level, sample, node)?;
     }
+    let is_early = query.limit.is_some() && !(ordered < query.order_by.len() && query.locking.is_empty());
     // Every rel of FROM; what is above its rows is no wider.
     let all = super::access::Mask::MAX;
+    let is_shared = !grouped && !is_early && ordered == 0 && query.locking.is_empty() && query.sample.is_none();
+    if let Some(gather) = is_shared.then(|| parallel::gathering(level, &node, rows)).flatten() {
+        node = level.note(Node::Gather(Arc::new(gather)), all, rows, cost);
+    }
     if grouped_below {
         cost += rows * 1.5;
         rows = if query.group_by.is_empty() { 1.0 } else { selectivity::groups(level, &query.group_by, rows) };
-        node = aggregate(level, query, node, in_order)?;
+        node = aggregate(level, query, node, in_order, rows)?;
         if !query.group_by.is_empty() {
             level.tell_list("Group Key", || listed(query.group_by.iter(), level));
         }
@@ -599,8 +605,8 @@ fn first_row(query: &Query, call: &AggCall) -> Query {
     first
 }
 
-/// Grouping and aggregates.
-fn aggregate(level: &mut Level<'_>, query: &Query, input: Node, in_order: bool) -> Result<Node> {
+/// Grouping and aggregates, into so many groups; `in_order`: the rows of each group come one after the other.
+fn aggregate(level: &mut Level<'_>, query: &Query, input: Node, in_order: bool, groups: f64) -> Result<Node> {
     let mut keys: Vec<(Code, Slot, Oid)> = Vec::new();
     let mut grouped = Vec::new();
     for expr in &query.group_by {
@@ -652,6 +658,8 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node, in_order: bool) 
             distinct: call.distinct,
             order,
             filter: call.filter.as_ref().map(|f| level.compile(f)).transpose()?,
+            sorts_argument: call.aggregate.ordered_set
+                && matches!((call.args.as_slice(), call.order_by.as_slice()), ([arg], [(by, ..)]) if same(arg, by)),
             direct: Vec::new(),
         });
     }
@@ -688,6 +696,7 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node, in_order: bool) 
     let carried: Vec<Slot> = carried.into_iter().collect();
     let is_plain = query.grouping_sets.is_empty();
     let stored = is_plain.then(|| StoredColumns::of(&input, &keys, &carried, &calls)).flatten();
+    let parallel = if in_order { None } else { parallel::aggregation(level.cx, &input, (&keys, &calls), groups) };
     Ok(Node::Aggregate(Arc::new(AggregateNode {
         input,
         keys,
@@ -698,6 +707,7 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node, in_order: bool) 
         groupings,
         stored,
         in_order,
+        parallel,
     })))
 }
 

@@ -233,8 +233,13 @@ impl Session {
     }
 
     /// In which formats the client wants a portal's columns; texts, if there is no such portal.
+    #[inline]
     pub fn formats_of(&self, portal: &str) -> ResultFormats {
-        self.portals.get(portal).map_or(ResultFormats::TEXT, |portal| portal.formats.clone())
+        match self.portals.get(portal).map(|portal| &portal.formats) {
+            None => ResultFormats::TEXT,
+            Some(ResultFormats::Uniform(binary)) => ResultFormats::Uniform(*binary),
+            Some(each) => each.clone(),
+        }
     }
 
     /// Result columns; those of EXECUTE are its statement's.

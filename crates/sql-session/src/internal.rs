@@ -148,7 +148,9 @@ impl Session {
                 break OwnStatement { plan, columns: bound.columns };
             }
         };
-        self.await_snapshot().await?;
+        if self.awaits_snapshot() {
+            Box::pin(self.await_safe_snapshot()).await?;
+        }
         self.transaction().begin_command();
         Ok(own)
     }

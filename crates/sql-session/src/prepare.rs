@@ -560,6 +560,10 @@ impl plan::PlannerStats for EngineStats<'_> {
         self.engine.row_count(table)
     }
 
+    fn bytes(&self, table: Oid) -> u64 {
+        self.engine.relation_bytes(table).unwrap_or(0)
+    }
+
     fn table(&self, table: Oid) -> Option<Arc<sql_functions::statistics::TableStatistics>> {
         self.statistics.table(table)
     }

@@ -240,21 +240,19 @@ impl Session {
             }
             statement = self.rebound(&statement)?;
         }
-        self.await_snapshot().await?;
+        if self.awaits_snapshot() {
+            Box::pin(self.await_safe_snapshot()).await?;
+        }
         self.txn.as_mut().expect("ensured above").begin_command();
         Ok(statement)
     }
 
-    /// Waits for a snapshot if the transaction is one that does.
+    /// Whether the transaction has to wait for its snapshot ([`Session::await_safe_snapshot`]): it is READ ONLY and DEFERRABLE, and has none yet.
     #[inline]
-    pub(super) async fn await_snapshot(&mut self) -> Result<()> {
-        if self.is_read_only() && self.awaits_safe_snapshot() {
-            Box::pin(self.await_safe_snapshot()).await?;
-        }
-        Ok(())
+    pub(super) fn awaits_snapshot(&self) -> bool {
+        self.is_read_only() && self.awaits_safe_snapshot()
     }
 
-    /// Whether the transaction is DEFERRABLE and has no snapshot yet.
     #[cold]
     fn awaits_safe_snapshot(&self) -> bool {
         let is_new = |txn: &dyn Txn| txn.isolation() == Isolation::Serializable && !txn.has_view();
@@ -263,7 +261,7 @@ impl Session {
     }
 
     /// Waits for a snapshot that cannot become part of an anomaly.
-    async fn await_safe_snapshot(&mut self) -> Result<()> {
+    pub(super) async fn await_safe_snapshot(&mut self) -> Result<()> {
         loop {
             match self.transaction().await_safe_snapshot() {
                 Step::Ready(()) => return Ok(()),

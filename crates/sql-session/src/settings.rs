@@ -761,6 +761,11 @@ impl Settings {
             name if name.starts_with("enable_") && self.methods.follow(name, &*text == "on") => {
                 self.binding_version += 1;
             }
+            name if name.contains("_parallel_")
+                && self.methods.follow_workers(name, text.parse().unwrap_or(u32::MAX)) =>
+            {
+                self.binding_version += 1;
+            }
             "lock_timeout" => self.lock_timeout_ms = text.parse().unwrap_or(0),
             "statement_timeout" => self.statement_timeout_ms = text.parse().unwrap_or(0),
             "idle_session_timeout" => self.idle_session_timeout_ms = text.parse().unwrap_or(0),

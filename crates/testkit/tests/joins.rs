@@ -41,6 +41,9 @@ fn random_joins_agree() {
                 let on = if forced.contains(&setting) { "off" } else { "on" };
                 create(&mut second, &format!("SET {setting} = {on}"));
             }
+            // Several threads read tables of any size, or none as small as these.
+            let shared = ["0", "8MB"][random.below(2) as usize];
+            create(&mut second, &format!("SET min_parallel_table_scan_size = '{shared}'"));
             let (expected, actual) = (first.query(&sql), second.query(&sql));
             fine += usize::from(expected.error().is_none());
             // A change that fails leaves its transaction open.
@@ -49,7 +52,7 @@ fn random_joins_agree() {
             if expected != actual {
                 let made = tables.join(";\n");
                 wrong.push(format!(
-                    "{made};\n{sql}\n  without {forced:?}\n  PostgreSQL:\n{expected}\n  under test:\n{actual}"
+                    "{made};\n{sql}\n  without {forced:?}, shared from {shared}\n  PostgreSQL:\n{expected}\n  under test:\n{actual}"
                 ));
             }
         }

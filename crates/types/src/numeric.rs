@@ -65,6 +65,17 @@ fn pow10(n: u32) -> BigInt {
     BigInt::from(10u8).pow(n)
 }
 
+/// The powers of ten up to the 18th.
+const TENS: [i128; 19] = {
+    let mut tens = [1; 19];
+    let mut n = 1;
+    while n < tens.len() {
+        tens[n] = tens[n - 1] * 10;
+        n += 1;
+    }
+    tens
+};
+
 fn pow10_i128(n: u32) -> Option<i128> {
     10i128.checked_pow(n)
 }
@@ -323,11 +334,14 @@ impl Numeric {
     fn align(&self, other: &Numeric) -> Option<(i128, i128, u32)> {
         let (Repr::Small(a, s), Repr::Small(b, t)) = (&self.0, &other.0) else { return None };
         let (s, t) = (*s as u32, *t as u32);
-        let scale = s.max(t);
-        if scale - s.min(t) > 18 {
-            return None;
-        }
-        Some((*a as i128 * pow10_i128(scale - s)?, *b as i128 * pow10_i128(scale - t)?, scale))
+        let (a, b) = (i128::from(*a), i128::from(*b));
+        // 18 digits more fit beside those of 64 bits.
+        let times = |digits: u32| TENS.get(digits as usize).copied();
+        Some(match s.cmp(&t) {
+            Ordering::Equal => (a, b, s),
+            Ordering::Less => (a * times(t - s)?, b, t),
+            Ordering::Greater => (a, b * times(s - t)?, s),
+        })
     }
 
     fn big_align(&self, other: &Numeric) -> Option<(BigInt, BigInt, u32)> {
@@ -356,6 +370,9 @@ impl Numeric {
 
     /// Difference.
     pub fn sub(&self, other: &Numeric) -> Result<Numeric> {
+        if let Some((a, b, scale)) = self.align(other) {
+            return Ok(Numeric::from_i128(a - b, scale as u16));
+        }
         self.add(&other.neg())
     }
 

@@ -162,7 +162,8 @@ impl Accumulator for Decimals {
     fn combine(&mut self, other: &mut dyn Accumulator) -> Result<()> {
         let other = other_of::<Decimals>(other)?;
         self.count += other.count;
-        if let (Sums::Whole { sum, squares }, Sums::Whole { sum: more, squares: more_squares }) = (&mut self.sums, &other.sums)
+        if let (Sums::Whole { sum, squares }, Sums::Whole { sum: more, squares: more_squares }) =
+            (&mut self.sums, &other.sums)
             && let Some(total) = squares.checked_add(*more_squares)
         {
             *sum += more;

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use sql_functions::{self as functions, Function};
 use types::{Datum, oid};
 
-use super::{Code, Comparison, Constants, How, IntOp, IntWidth, RowPair, Slot};
+use super::{ArithmeticOp, Code, Comparison, Constants, How, IntWidth, RowPair, Slot};
 use crate::{AnyAllSource, CastKind, Column, CompareOp, Expr, Query, SubqueryKind};
 
 /// Where the names of an expression are found. Implemented by the planner of a query.
@@ -195,6 +195,9 @@ fn call(function: &'static Function, args: Box<[Code]>) -> Code {
             if let Some((op, width)) = integer_arithmetic(function) {
                 return Code::Int { op, width, args };
             }
+            if let Some(op) = numeric_arithmetic(function) {
+                return Code::Numeric { op, args };
+            }
             let [left, right] = *args;
             Box::new([left, right]) as Box<[Code]>
         }
@@ -214,18 +217,31 @@ fn call(function: &'static Function, args: Box<[Code]>) -> Code {
 }
 
 /// `int4pl` and kin: +, - and * of integers.
-fn integer_arithmetic(function: &Function) -> Option<(IntOp, IntWidth)> {
+fn integer_arithmetic(function: &Function) -> Option<(ArithmeticOp, IntWidth)> {
     let rest = function.name.strip_prefix("int")?;
     if function.args.len() != 2 || function.args.iter().any(|a| width_of(*a).is_none()) {
         return None;
     }
     let op = match rest.trim_start_matches(|c: char| c.is_ascii_digit()) {
-        "pl" => IntOp::Add,
-        "mi" => IntOp::Sub,
-        "mul" => IntOp::Mul,
+        "pl" => ArithmeticOp::Add,
+        "mi" => ArithmeticOp::Sub,
+        "mul" => ArithmeticOp::Mul,
         _ => return None,
     };
     Some((op, width_of(function.ret)?))
+}
+
+/// `numeric_add` and kin: +, - and * of numeric.
+fn numeric_arithmetic(function: &Function) -> Option<ArithmeticOp> {
+    if function.args != [oid::NUMERIC; 2] {
+        return None;
+    }
+    Some(match function.name {
+        "numeric_add" => ArithmeticOp::Add,
+        "numeric_sub" => ArithmeticOp::Sub,
+        "numeric_mul" => ArithmeticOp::Mul,
+        _ => return None,
+    })
 }
 
 /// The casts between integer widths.

@@ -12,7 +12,7 @@ use sql_functions::{self as functions, EvalContext, Function};
 use types::room::{self, Room as _};
 use types::{Array, Datum, DatumRef, InputContext, Record, oid};
 
-use super::{Code, Comparison, How, IntOp, IntWidth, RowPair, SubqueryUse};
+use super::{ArithmeticOp, Code, Comparison, How, IntWidth, RowPair, SubqueryUse};
 use crate::{CastKind, CompareOp};
 
 /// What evaluation may ask of its surroundings.
@@ -293,11 +293,26 @@ impl Code {
                 let right = args[1].value(env, registers)?;
                 let (Some(l), Some(r)) = (left.integer(), right.integer()) else { return Ok(Datum::Null) };
                 let result = match op {
-                    IntOp::Add => l.checked_add(r),
-                    IntOp::Sub => l.checked_sub(r),
-                    IntOp::Mul => l.checked_mul(r),
+                    ArithmeticOp::Add => l.checked_add(r),
+                    ArithmeticOp::Sub => l.checked_sub(r),
+                    ArithmeticOp::Mul => l.checked_mul(r),
                 };
                 result.and_then(|v| width.datum(v)).ok_or_else(|| width.overflow())?
+            }
+            Code::Numeric { op, args } => {
+                let left = args[0].value(env, registers)?;
+                let right = args[1].value(env, registers)?;
+                let (l, r) = match (&*left, &*right) {
+                    (Datum::Numeric(l), Datum::Numeric(r)) => (l, r),
+                    (Datum::Null, _) | (_, Datum::Null) => return Ok(Datum::Null),
+                    _ => return Err(Error::internal("arithmetic of what is not numeric")),
+                };
+                work::step(4)?;
+                Datum::Numeric(match op {
+                    ArithmeticOp::Add => l.add(r)?,
+                    ArithmeticOp::Sub => l.sub(r)?,
+                    ArithmeticOp::Mul => l.mul(r)?,
+                })
             }
             Code::IntCast(width, arg) => match arg.value(env, registers)?.integer() {
                 Some(v) => width.datum(v).ok_or_else(|| width.overflow())?,

@@ -36,9 +36,16 @@ pub enum Code {
     /// Arithmetic of integers; the width of the result decides what overflows.
     Int {
         /// The operation.
-        op: IntOp,
+        op: ArithmeticOp,
         /// Which integers.
         width: IntWidth,
+        /// The arguments.
+        args: Box<[Code; 2]>,
+    },
+    /// Arithmetic of two numbers of type numeric.
+    Numeric {
+        /// The operation.
+        op: ArithmeticOp,
         /// The arguments.
         args: Box<[Code; 2]>,
     },
@@ -327,9 +334,9 @@ pub enum SubqueryUse {
     Array(Oid),
 }
 
-/// Arithmetic of integers that is done without a call.
+/// Arithmetic that is done without a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IntOp {
+pub enum ArithmeticOp {
     /// `+`
     Add,
     /// `-`
@@ -404,7 +411,11 @@ impl Code {
         let mut each = |codes: &[Code]| codes.iter().for_each(|c| c.visit(f));
         match self {
             Code::Const(_) | Code::Slot(_) => {}
-            Code::Compare(_, args) | Code::NullIf(_, args) | Code::Int { args, .. } | Code::Distinct { args, .. } => {
+            Code::Compare(_, args)
+            | Code::NullIf(_, args)
+            | Code::Int { args, .. }
+            | Code::Numeric { args, .. }
+            | Code::Distinct { args, .. } => {
                 each(&args[..]);
             }
             Code::IntCast(_, arg) | Code::Not(arg) | Code::IsNull(arg, _) => arg.visit(f),

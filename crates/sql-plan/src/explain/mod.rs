@@ -16,7 +16,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use base::Oid;
 pub(crate) use expr::{conditions, show};
 
-use super::node::{Access, InsertRows, JoinType, KeyValue, MeteredNode, Node, QueryPlan, ScanNode, Subplan, UnionPart};
+use super::node::{
+    Access, InsertRows, JoinType, KeyValue, MeteredNode, Node, Parallel, QueryPlan, ScanNode, Subplan, UnionPart,
+};
 
 /// One row of a full scan in PostgreSQL's unit (`cpu_tuple_cost`).
 const ROW_COST: f64 = 0.01;
@@ -38,6 +40,7 @@ pub enum ExplainFormat {
 #[derive(Clone, Debug)]
 pub(crate) enum Told {
     Text(String),
+    Number(usize),
     List(Vec<String>),
 }
 
@@ -131,6 +134,14 @@ impl<'p> Shown<'p> {
             self.details.push((name, Told::Text(value.to_string())));
         }
         self
+    }
+
+    /// Says of the scan whose rows several threads share that they do.
+    fn is_divided(&mut self) {
+        match self.kind {
+            "Seq Scan" => self.headline.insert_str(0, "Parallel "),
+            _ => self.below.first_mut().into_iter().for_each(Shown::is_divided),
+        }
     }
 
     /// Says also in which schema its table is.
@@ -245,6 +256,10 @@ fn node(at: &Node) -> Shown<'_> {
             joined("Hash", "Hash Join", n.join).over([node(&n.probe), hash])
         }
         Node::MergeJoin(n) => joined("Merge", "Merge Join", n.join).over([node(&n.left), node(&n.right).is("Inner")]),
+        Node::Gather(n) => {
+            let mut below = node(&n.input);
+            shared(Shown::new("Gather", "Gather"), &n.parallel, &mut below).over([below])
+        }
         Node::Materialize(n) => Shown::new("Materialize", "Materialize").over([node(&n.input)]),
         Node::Sort(n) => Shown::new("Sort", "Sort").over([node(&n.input)]),
         Node::IncrementalSort(n) => Shown::new("Incremental Sort", "Incremental Sort").over([node(&n.sort.input)]),
@@ -254,10 +269,12 @@ fn node(at: &Node) -> Shown<'_> {
                 (false, true) => ("GroupAggregate", "Sorted"),
                 (false, false) => ("HashAggregate", "Hashed"),
             };
-            Shown::new(headline, "Aggregate")
-                .with("Strategy", strategy)
-                .with("Partial Mode", "Simple")
-                .over([node(&n.input)])
+            let mut shown = Shown::new(headline, "Aggregate").with("Strategy", strategy).with("Partial Mode", "Simple");
+            let mut below = node(&n.input);
+            if let Some(parallel) = &n.parallel {
+                shown = shared(shown, parallel, &mut below);
+            }
+            shown.over([below])
         }
         Node::Window(n) => Shown::new("WindowAgg", "WindowAgg").over([node(&n.input)]),
         Node::WindowFrames(n) => Shown::new("WindowAgg", "WindowAgg").over([node(&n.input)]),
@@ -296,6 +313,16 @@ fn node(at: &Node) -> Shown<'_> {
         Node::Merge(n) => changed("Merge", &n.target.table.info.desc.name).over([node(&n.input)]),
         Node::Delete(n) => changed("Delete", &n.target.table.info.desc.name).over([node(&n.input)]),
     }
+}
+
+/// A node whose input several threads read.
+fn shared<'p>(mut shown: Shown<'p>, parallel: &Parallel, below: &mut Shown<'p>) -> Shown<'p> {
+    shown.details.push(("Workers Planned", Told::Number(parallel.workers)));
+    if below.actual().is_some_and(|actual| actual.loops > 0) {
+        shown.details.push(("Workers Launched", Told::Number(parallel.launched.load(Relaxed))));
+    }
+    below.is_divided();
+    shown
 }
 
 /// One row of each that are equal.

@@ -49,6 +49,7 @@ fn node(shown: &Shown<'_>, indent: usize, options: &ExplainOptions, out: &mut Ve
     for (name, value) in &shown.details {
         match value {
             Told::Text(text) => out.push(format!("{inside}{name}: {text}")),
+            Told::Number(number) => out.push(format!("{inside}{name}: {number}")),
             Told::List(items) => out.push(format!("{inside}{name}: {}", items.join(", "))),
         }
     }

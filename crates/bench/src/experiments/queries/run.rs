@@ -52,7 +52,12 @@ impl Judged {
         if baseline < NEGLIGIBLE_MS && own < NEGLIGIBLE_MS {
             return Some(1.0);
         }
-        Some(own / baseline)
+        self.quotient()
+    }
+
+    /// The same, however short both times are.
+    pub fn quotient(&self) -> Option<f64> {
+        Some(self.ms? / self.baseline_ms?)
     }
 
     /// Whether it ran on both with the same answer.

@@ -19,9 +19,9 @@ pub fn line(judged: &Judged) -> String {
     line + "\n"
 }
 
-/// Geometric mean of the ratios; `None` if there are none.
-fn mean(all: &[Judged]) -> Option<f64> {
-    let logs: Vec<f64> = all.iter().filter_map(Judged::ratio).map(|ratio| ratio.max(1e-6).ln()).collect();
+/// Geometric mean of what `of` says of each statement; `None` if it says nothing of any.
+fn mean(all: &[Judged], of: impl Fn(&Judged) -> Option<f64>) -> Option<f64> {
+    let logs: Vec<f64> = all.iter().filter_map(of).map(|ratio| ratio.max(1e-6).ln()).collect();
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
@@ -44,14 +44,19 @@ pub fn summary(all: &[Judged]) -> String {
     let mut put = |text: String| out.write_str(&text).expect("a string takes every character");
     let shown = |mean: Option<f64>| mean.map_or("-".into(), |mean| format!("{mean:.2}"));
     let worst = |all: &[Judged]| shown(by_ratio(all).first().and_then(|judged| judged.ratio()));
-    put(format!("\n{:<12} {:>10} {:>8} {:>8}\n", "schema", "statements", "mean", "worst"));
+    let put_row = |put: &mut dyn FnMut(String), schema: &str, of: &[Judged]| {
+        let means = [mean(of, Judged::quotient), mean(of, Judged::ratio)].map(shown);
+        put(format!("{schema:<12} {:>10} {:>8} {:>14} {:>8}\n", of.len(), means[0], means[1], worst(of)));
+    };
+    // Of all times, and with those that count as equal.
+    put(format!("\n{:<12} {:>10} {:>8} {:>14} {:>8}\n", "schema", "statements", "mean", "above 0.2 ms", "worst"));
     let mut schemas: Vec<&str> = all.iter().map(|judged| judged.schema.as_str()).collect();
     schemas.dedup();
     for schema in schemas {
         let of: Vec<Judged> = all.iter().filter(|judged| judged.schema == schema).cloned().collect();
-        put(format!("{schema:<12} {:>10} {:>8} {:>8}\n", of.len(), shown(mean(&of)), worst(&of)));
+        put_row(&mut put, schema, &of);
     }
-    put(format!("{:<12} {:>10} {:>8} {:>8}\n", "all", all.len(), shown(mean(all)), worst(all)));
+    put_row(&mut put, "all", all);
     let over = |limit: f64| all.iter().filter(|judged| judged.ratio().is_some_and(|ratio| ratio > limit)).count();
     let counts: Vec<String> = [1.2, 2.0, 10.0, 100.0].iter().map(|&n| format!("{} over {n}", over(n))).collect();
     let bad = all.iter().filter(|judged| !judged.is_good()).count();

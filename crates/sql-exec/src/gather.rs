@@ -1,0 +1,111 @@
+//! Rows that several threads have found.
+
+use std::sync::Arc;
+
+use base::{Error, Result};
+use sql_plan::GatherNode;
+use types::Datum;
+
+use super::rows::RowStore;
+use super::team::{Finished, Share, Team, to_the_end};
+use super::{Cx, Next, Operator, operator};
+
+/// Gives the rows of its input that this thread finds, then those of the workers.
+pub(super) struct Gather {
+    node: Arc<GatherNode>,
+    input: Box<dyn Operator>,
+    stage: Stage,
+}
+
+enum Stage {
+    Fresh,
+    Reading(Option<Team<RowStore>>),
+    /// Rows of workers, and how many of the first list have been given.
+    Given(Vec<RowStore>, usize),
+}
+
+impl Gather {
+    pub fn new(node: &Arc<GatherNode>) -> Gather {
+        Gather { input: operator(&node.input), node: Arc::clone(node), stage: Stage::Fresh }
+    }
+}
+
+/// What a worker does with a copy of the input: it keeps these slots of each row.
+fn share(mut input: Box<dyn Operator>, node: &Arc<GatherNode>) -> Share<RowStore> {
+    let node = Arc::clone(node);
+    Box::new(move |cx, registers| {
+        let mut rows = RowStore::default();
+        to_the_end(|| {
+            let next = input.next(cx, registers)?;
+            if matches!(next, Next::Row) {
+                let bytes = rows.push(registers, &node.slots);
+                cx.run.charge(bytes)?;
+            }
+            Ok(next)
+        })?;
+        Ok(rows)
+    })
+}
+
+impl Operator for Gather {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        loop {
+            match &mut self.stage {
+                Stage::Fresh => {
+                    if let wait @ Next::Wait(_) = self.input.prepare(cx, registers)? {
+                        return Ok(wait);
+                    }
+                    let (node, input) = (&self.node, &mut self.input);
+                    let split = |cx: &mut Cx<'_, '_>, parts: &mut _| {
+                        Ok(input.split(cx, parts)?.map(|other| share(other, node)))
+                    };
+                    // Inside of an expression it may turn out that workers cannot be waited for, when rows have been given.
+                    let team = match cx.run.in_expression {
+                        0 => Team::start(&node.parallel, cx, registers, split)?,
+                        _ => None,
+                    };
+                    self.stage = Stage::Reading(team);
+                }
+                Stage::Reading(team) => {
+                    let next = self.input.next(cx, registers)?;
+                    if !matches!(next, Next::Done) {
+                        return Ok(next);
+                    }
+                    let mut found = Vec::new();
+                    match team.as_ref().map(|team| team.finish(cx.run)).transpose()? {
+                        None => {}
+                        Some(Finished::All(all)) => {
+                            for (rows, held) in all {
+                                cx.run.charge(held.bytes())?;
+                                found.push(rows);
+                            }
+                        }
+                        Some(Finished::Wait(wait)) => return Ok(Next::Wait(wait)),
+                        // Some rows have been given.
+                        Some(Finished::Never) => return Err(Error::internal("workers that cannot be waited for")),
+                    }
+                    self.stage = Stage::Given(found, 0);
+                }
+                Stage::Given(found, given) => {
+                    let Some(rows) = found.last() else { return Ok(Next::Done) };
+                    if *given == rows.len() {
+                        found.pop();
+                        *given = 0;
+                        continue;
+                    }
+                    if let Some(wait) = cx.run.tick(1)? {
+                        return Ok(Next::Wait(wait));
+                    }
+                    rows.restore(*given, registers, &self.node.slots);
+                    *given += 1;
+                    return Ok(Next::Row);
+                }
+            }
+        }
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.stage = Stage::Fresh;
+        self.input.rescan(forget);
+    }
+}
