@@ -693,7 +693,7 @@ mod tests {
         };
         assert_eq!(brief(stubborn), Ok(None));
         assert_eq!(brief(|| closed(|| step(1000).map(|()| 7))), Ok(Some(7)));
-        // What was put off inside is due outside.
+        // A look that was due inside is made outside.
         stop_always();
         assert!(closed(|| step(2 * QUANTUM as usize)).is_ok() && step(1).is_err());
     }

@@ -1,7 +1,7 @@
 //! The threads that make checkpoints: by the size of the log, by time, and when they are asked for.
 //!
-//! One is made in the background by one thread that rests as long as it works, so that at most half a core goes to it; one
-//! that a client waits for, and one that the log has long outgrown, by as many threads as there are cores, without rests.
+//! One is made in the background by one thread that pauses as long as it works, so that it uses at most half a core; one
+//! that a client waits for, and one that the log has long outgrown, by as many threads as there are cores, without pauses.
 
 use std::io;
 use std::sync::Arc;

@@ -201,7 +201,7 @@ impl pgwire::Session for ClientSession {
 
     async fn sync(&mut self, out: &Out) -> Result<()> {
         let mut replies = Replies::extended(out, &ResultFormats::TEXT);
-        let result = match self.sql.has_put_off() {
+        let result = match self.sql.has_deferred_checks() {
             false => plainly(&mut self.types, pin!(self.sql.sync(&mut replies))).await,
             // Checks of constraints may be many.
             true => guarded(&mut self.types, pin!(Strand::new(self.sql.sync(&mut replies)))).await,

@@ -29,12 +29,12 @@ const GROUP_UNITS: usize = 64;
 pub(super) struct Aggregate {
     node: Arc<AggregateNode>,
     own: Aggregation,
-    stage: Stage,
+    stage: AggregateStage,
     at: usize,
 }
 
 /// How far an aggregate is.
-enum Stage {
+enum AggregateStage {
     Fresh,
     /// Rows are read, by this thread and perhaps by others.
     Reading(Option<Team<Groups>>),
@@ -328,7 +328,7 @@ impl Aggregate {
         Aggregate {
             own: Aggregation { input, groups: Groups::new(node) },
             node: Arc::clone(node),
-            stage: Stage::Fresh,
+            stage: AggregateStage::Fresh,
             at: 0,
         }
     }
@@ -601,7 +601,7 @@ impl Aggregate {
         let node = &self.node;
         loop {
             match &mut self.stage {
-                Stage::Fresh => {
+                AggregateStage::Fresh => {
                     let mut team = None;
                     if let Some(parallel) = &node.parallel {
                         if let wait @ Next::Wait(_) = self.own.prepare(cx, registers)? {
@@ -612,10 +612,12 @@ impl Aggregate {
                             Ok(own.split(node, cx, parts)?.map(|other| other.share(node)))
                         })?;
                     }
-                    self.stage = Stage::Reading(team);
+                    self.stage = AggregateStage::Reading(team);
                 }
-                Stage::Reading(_) if node.in_order && self.own.groups.count > self.at + 1 => return Ok(Next::Row),
-                Stage::Reading(team) => match self.own.step(node, cx, registers)? {
+                AggregateStage::Reading(_) if node.in_order && self.own.groups.count > self.at + 1 => {
+                    return Ok(Next::Row);
+                }
+                AggregateStage::Reading(team) => match self.own.step(node, cx, registers)? {
                     Next::Row => {}
                     Next::Done => {
                         let found = team.as_ref().map(|team| team.finish(cx.run)).transpose()?;
@@ -629,16 +631,16 @@ impl Aggregate {
                             Some(Finished::Wait(wait)) => return Ok(Next::Wait(wait)),
                             Some(Finished::Never) => {
                                 self.own.rescan(false);
-                                self.stage = Stage::Reading(None);
+                                self.stage = AggregateStage::Reading(None);
                                 continue;
                             }
                         }
                         self.own.groups.complete(node, cx, registers)?;
-                        self.stage = Stage::Complete;
+                        self.stage = AggregateStage::Complete;
                     }
                     wait => return Ok(wait),
                 },
-                Stage::Complete => return Ok(Next::Done),
+                AggregateStage::Complete => return Ok(Next::Done),
             }
         }
     }
@@ -689,7 +691,7 @@ impl Operator for Aggregate {
 
     fn rescan(&mut self, forget: bool) {
         self.own.rescan(forget);
-        self.stage = Stage::Fresh;
+        self.stage = AggregateStage::Fresh;
         self.at = 0;
     }
 }

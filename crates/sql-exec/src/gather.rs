@@ -14,10 +14,10 @@ use super::{Cx, Next, Operator, operator};
 pub(super) struct Gather {
     node: Arc<GatherNode>,
     input: Box<dyn Operator>,
-    stage: Stage,
+    stage: GatherStage,
 }
 
-enum Stage {
+enum GatherStage {
     Fresh,
     Reading(Option<Team<RowStore>>),
     /// Rows of workers, and how many of the first list have been given.
@@ -26,7 +26,7 @@ enum Stage {
 
 impl Gather {
     pub fn new(node: &Arc<GatherNode>) -> Gather {
-        Gather { input: operator(&node.input), node: Arc::clone(node), stage: Stage::Fresh }
+        Gather { input: operator(&node.input), node: Arc::clone(node), stage: GatherStage::Fresh }
     }
 }
 
@@ -51,7 +51,7 @@ impl Operator for Gather {
     fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         loop {
             match &mut self.stage {
-                Stage::Fresh => {
+                GatherStage::Fresh => {
                     if let wait @ Next::Wait(_) = self.input.prepare(cx, registers)? {
                         return Ok(wait);
                     }
@@ -64,9 +64,9 @@ impl Operator for Gather {
                         0 => Team::start(&node.parallel, cx, registers, split)?,
                         _ => None,
                     };
-                    self.stage = Stage::Reading(team);
+                    self.stage = GatherStage::Reading(team);
                 }
-                Stage::Reading(team) => {
+                GatherStage::Reading(team) => {
                     let next = self.input.next(cx, registers)?;
                     if !matches!(next, Next::Done) {
                         return Ok(next);
@@ -84,9 +84,9 @@ impl Operator for Gather {
                         // Some rows have been given.
                         Some(Finished::Never) => return Err(Error::internal("workers that cannot be waited for")),
                     }
-                    self.stage = Stage::Given(found, 0);
+                    self.stage = GatherStage::Given(found, 0);
                 }
-                Stage::Given(found, given) => {
+                GatherStage::Given(found, given) => {
                     let Some(rows) = found.last() else { return Ok(Next::Done) };
                     if *given == rows.len() {
                         found.pop();
@@ -105,7 +105,7 @@ impl Operator for Gather {
     }
 
     fn rescan(&mut self, forget: bool) {
-        self.stage = Stage::Fresh;
+        self.stage = GatherStage::Fresh;
         self.input.rescan(forget);
     }
 }

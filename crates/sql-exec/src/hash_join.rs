@@ -19,8 +19,8 @@ pub(super) struct HashJoin {
     probe: Box<dyn Operator>,
     build: Box<dyn Operator>,
     /// The table while it is built, and when it is complete: several participants look into one.
-    building: Table,
-    table: Arc<Table>,
+    building: BuildTable,
+    table: Arc<BuildTable>,
     /// Build rows that found a partner (RIGHT, FULL).
     matched_rows: Vec<bool>,
     state: HashJoinState,
@@ -30,7 +30,7 @@ pub(super) struct HashJoin {
 }
 
 /// The rows of the build side.
-struct Table {
+struct BuildTable {
     keys: KeyTable,
     rows: RowStore,
     /// First row of each key; next row of the same key, by row.
@@ -38,9 +38,9 @@ struct Table {
     next_row: Vec<u32>,
 }
 
-impl Table {
-    fn new(node: &HashJoinNode) -> Table {
-        Table {
+impl BuildTable {
+    fn new(node: &HashJoinNode) -> BuildTable {
+        BuildTable {
             keys: KeyTable::new(&node.key_types),
             rows: RowStore::default(),
             first: Vec::new(),
@@ -85,8 +85,8 @@ impl HashJoin {
         HashJoin {
             probe: operator(&node.probe),
             build: operator(&node.build),
-            building: Table::new(node),
-            table: Arc::new(Table::new(node)),
+            building: BuildTable::new(node),
+            table: Arc::new(BuildTable::new(node)),
             node: Arc::clone(node),
             matched_rows: Vec::new(),
             state: HashJoinState::Building,
@@ -158,7 +158,7 @@ impl HashJoin {
         }
         match Arc::get_mut(&mut self.table) {
             Some(table) => std::mem::swap(table, &mut self.building),
-            None => self.table = Arc::new(std::mem::replace(&mut self.building, Table::new(&self.node))),
+            None => self.table = Arc::new(std::mem::replace(&mut self.building, BuildTable::new(&self.node))),
         }
         self.state = self.begun();
         Ok(None)
@@ -264,7 +264,7 @@ impl Operator for HashJoin {
         Ok(Some(Box::new(HashJoin {
             probe,
             build: operator(&Node::OneRow),
-            building: Table::new(&self.node),
+            building: BuildTable::new(&self.node),
             table: Arc::clone(&self.table),
             node: Arc::clone(&self.node),
             matched_rows: Vec::new(),
@@ -280,7 +280,7 @@ impl Operator for HashJoin {
             self.building.clear();
             match Arc::get_mut(&mut self.table) {
                 Some(table) => table.clear(),
-                None => self.table = Arc::new(Table::new(&self.node)),
+                None => self.table = Arc::new(BuildTable::new(&self.node)),
             }
             self.matched_rows.clear();
             self.state = HashJoinState::Building;

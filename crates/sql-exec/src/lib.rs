@@ -51,6 +51,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::{Error, Result, SqlState};
 use engine_api::{Step, Txn, Wait};
 use sql_functions::{EvalContext, reader};
+use sql_ir::expr::Lists;
 use sql_ir::row_codec::StoredRow;
 use sql_plan::{Node, Plan, QueryPlan};
 use types::{Datum, DatumRef};
@@ -223,6 +224,8 @@ pub(crate) struct Run<'a> {
     pub awaited: Option<lock_rows::Awaited>,
     /// Further rows of parameters.
     parameter_rows: &'a mut ParameterRows,
+    /// The lists of conditions that are the same for all rows.
+    pub lists: &'a mut Lists,
     /// Subqueries of expressions that run now: none of them can wait for other threads.
     pub in_expression: u32,
 }
@@ -240,6 +243,8 @@ impl Run<'_> {
     /// Puts the next row of parameters into registers.
     #[inline]
     pub(crate) fn next_parameter_row(&mut self, registers: &mut [Datum]) -> bool {
+        // Lists may have others of them.
+        self.lists.clear();
         self.parameter_rows.take(registers)
     }
 
@@ -372,6 +377,7 @@ pub struct Execution {
     held: budget::Held,
     shared: cte::Shared,
     parameter_rows: ParameterRows,
+    lists: Lists,
 }
 
 impl std::fmt::Debug for Execution {
@@ -401,6 +407,7 @@ impl Execution {
             changed: 0,
             held,
             parameter_rows,
+            lists: Lists::default(),
         })
     }
 
@@ -428,6 +435,7 @@ impl Execution {
         self.awaited = None;
         self.changed = 0;
         self.held.release();
+        self.lists.clear();
         if self.plan.cells != (0, 0) || self.shared.has_followed() {
             self.shared = cte::Shared::new(self.plan.cells);
         }
@@ -491,6 +499,7 @@ impl Execution {
             suspended: None,
             awaited: None,
             parameter_rows: &mut self.parameter_rows,
+            lists: &mut self.lists,
             in_expression: 0,
         };
         let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);

@@ -7,7 +7,7 @@ use base::{Error, Oid, Result, SqlState, work};
 use engine_api::Txn;
 use sql_functions::EvalContext;
 use sql_ir::CompareOp;
-use sql_ir::expr::{Comparison, Env, Quantifier, SubqueryUse};
+use sql_ir::expr::{Comparison, Env, Lists, Quantifier, SubqueryUse};
 use sql_plan::{Node, QueryPlan, Subplan};
 use types::{Array, Datum, oid};
 
@@ -245,6 +245,10 @@ enum SubqueryRows {
 impl Env for Cx<'_, '_> {
     fn eval(&self) -> &dyn EvalContext {
         self.run.eval
+    }
+
+    fn lists(&mut self) -> Option<&mut Lists> {
+        Some(self.run.lists)
     }
 
     fn transaction(&mut self) -> Result<&mut dyn Txn> {

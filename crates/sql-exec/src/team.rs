@@ -21,6 +21,7 @@ use base::work::{self, Stop};
 use base::{Error, Lsn, Oid, Result, SqlState};
 use engine_api::{Catalog, Isolation, Txn, TxnOptions, Wait, WaitCell};
 use sql_functions::{EvalContext, Identity};
+use sql_ir::expr::Lists;
 use sql_plan::{Parallel, QueryPlan};
 use types::user::Current;
 use types::{Datum, OutputSettings};
@@ -235,7 +236,7 @@ impl<T> Task<T> {
         let stop: Arc<dyn Stop> = Arc::<Parts>::clone(&parts);
         work::stopped_by(&stop);
         let (mut held, mut parameter_rows) = (Held::default(), ParameterRows::default());
-        let mut shared = cte::Shared::new((0, 0));
+        let (mut shared, mut lists) = (cte::Shared::new((0, 0)), Lists::default());
         let mut run = Run {
             txn: &mut *txn,
             eval: &context,
@@ -253,6 +254,7 @@ impl<T> Task<T> {
             suspended: None,
             awaited: None,
             parameter_rows: &mut parameter_rows,
+            lists: &mut lists,
             in_expression: 1,
         };
         let found = share(&mut Cx { run: &mut run, plan: &plan, subplans: &mut [] }, &mut registers)?;

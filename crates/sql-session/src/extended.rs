@@ -459,7 +459,7 @@ impl Session {
     }
 
     /// Whether the end of the transaction has checks to make that statements have deferred.
-    pub fn has_put_off(&self) -> bool {
+    pub fn has_deferred_checks(&self) -> bool {
         !self.environment.deferred.borrow().is_untouched()
     }
 

@@ -22,7 +22,7 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// What a client asks for when it comes.
-const WISHES: &[(&str, &str)] = &[
+const REQUESTS: &[(&str, &str)] = &[
     ("application_name", "x"),
     ("role", "postgres"),
     ("role", "i_grp"),
@@ -64,8 +64,8 @@ const SAID: &[&str] = &[
 ];
 
 /// The answers of one server to a login and what is said then.
-fn answers(port: u16, database: &str, user: &str, wish: (&str, &str)) -> Vec<String> {
-    let parameters = [("user", user), ("database", database), wish];
+fn answers(port: u16, database: &str, user: &str, request: (&str, &str)) -> Vec<String> {
+    let parameters = [("user", user), ("database", database), request];
     let (mut connection, reply) = Connection::open_with(port, &parameters).expect("the server answers");
     // The versions' texts differ.
     let login = reply.to_string();
@@ -94,11 +94,15 @@ fn logins_become_whom_they_may() {
     for settings in SETTINGS {
         both(settings);
         for user in ["i_me", "i_super"] {
-            for wish in WISHES {
-                let [expected, got] = servers.map(|(port, database)| answers(port, database, user, *wish));
-                assert_eq!(expected.len(), got.len(), "{user} with {wish:?} after {settings:?}: {expected:?} {got:?}");
+            for request in REQUESTS {
+                let [expected, got] = servers.map(|(port, database)| answers(port, database, user, *request));
+                assert_eq!(
+                    expected.len(),
+                    got.len(),
+                    "{user} with {request:?} after {settings:?}: {expected:?} {got:?}"
+                );
                 for (expected, got) in expected.iter().zip(&got) {
-                    assert_eq!(expected, got, "{user} with {wish:?} after {settings:?}");
+                    assert_eq!(expected, got, "{user} with {request:?} after {settings:?}");
                 }
                 tried += 1;
             }
@@ -106,7 +110,7 @@ fn logins_become_whom_they_may() {
         both("ALTER ROLE i_me RESET ALL; ALTER ROLE i_super RESET ALL");
     }
     both("DROP ROLE i_me, i_grp, i_top, i_super");
-    assert_eq!(tried, SETTINGS.len() * WISHES.len() * 2);
+    assert_eq!(tried, SETTINGS.len() * REQUESTS.len() * 2);
 }
 
 /// What is said in one database of what new tables begin with says nothing in another one.

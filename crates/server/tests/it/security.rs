@@ -166,16 +166,16 @@ fn wrong_passwords_from_ones_own_address_lock_nobody_out() {
     }
     drop((admin, pool));
     kill_process(node.pid(), Signal::TERM).unwrap();
-    let (mut wrong, mut unheard) = (64, 0);
+    let (mut wrong, mut refused) = (64, 0);
     loop {
         let line = node.line_with("");
         wrong += usize::from(line.contains("password authentication failed: the password is wrong user=\"app\""));
-        unheard += usize::from(line.contains("was not looked at"));
+        refused += usize::from(line.contains("was not looked at"));
         if line.contains("SIGTERM") {
             break;
         }
     }
-    assert_eq!((wrong, unheard), (guesses, 0));
+    assert_eq!((wrong, refused), (guesses, 0));
 }
 
 /// When no more can wait, the newest of the crowd is turned away, is told so, and the log says so; another role of the same address
@@ -207,10 +207,10 @@ fn who_is_not_heard_is_told_so() {
         }
     }
     connect(address, "other", Some("right")).expect("another role of the address");
-    let (mut unheard, mut wrong) = (0, 0);
-    while unheard < 5 || wrong < 3 {
+    let (mut refused, mut wrong) = (0, 0);
+    while refused < 5 || wrong < 3 {
         let line = node.line_with("user=\"app\" peer=127.0.0.1:");
-        unheard += usize::from(line.contains("a password was not looked at: too many logins wait"));
+        refused += usize::from(line.contains("a password was not looked at: too many logins wait"));
         wrong += usize::from(line.contains("password authentication failed: the password is wrong"));
     }
 }

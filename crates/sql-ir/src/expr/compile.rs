@@ -141,9 +141,13 @@ pub fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
             };
             match (constants, right) {
                 (Some(constants), _) => Code::AnyAllConstants { all, left, constants: Arc::new(constants) },
-                (None, AnyAllSource::List(items)) => Code::AnyAllList { all, test, left, items: boxed(items, names)? },
+                (None, AnyAllSource::List(items)) => {
+                    let fixed = items.iter().all(is_parameter);
+                    Code::AnyAllList { all, test, left, items: boxed(items, names)?, fixed }
+                }
                 (None, AnyAllSource::Array(array)) => {
-                    Code::AnyAllArray { all, test, left, array: Box::new(compile(array, names)?) }
+                    let fixed = is_parameter(array);
+                    Code::AnyAllArray { all, test, left, array: Box::new(compile(array, names)?), fixed }
                 }
             }
         }
@@ -174,6 +178,15 @@ pub fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
         Expr::Subquery { kind, query, .. } => names.subquery(kind, query)?,
         Expr::Default => return Err(base::Error::internal("DEFAULT outside of INSERT and UPDATE")),
     })
+}
+
+/// Whether an expression is a constant or a parameter, in whatever type.
+fn is_parameter(expr: &Expr) -> bool {
+    match expr {
+        Expr::Const(..) | Expr::Param(..) => true,
+        Expr::Cast { arg, .. } => is_parameter(arg),
+        _ => false,
+    }
 }
 
 fn width_of(ty: Oid) -> Option<IntWidth> {

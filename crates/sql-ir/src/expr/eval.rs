@@ -7,12 +7,13 @@ use std::sync::Arc;
 use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState, watch};
 use engine_api::Txn;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use sql_functions::{self as functions, EvalContext, Function};
 use types::room::{self, Room as _};
 use types::{Array, Datum, DatumRef, InputContext, Record, oid};
 
-use super::{ArithmeticOp, Code, Comparison, How, IntWidth, RowPair, SubqueryUse};
+use super::{ArithmeticOp, Code, Comparison, Constants, How, IntWidth, RowPair, SubqueryUse};
 use crate::{CastKind, CompareOp};
 
 /// What evaluation may ask of its surroundings.
@@ -21,10 +22,45 @@ pub trait Env {
     fn eval(&self) -> &dyn EvalContext;
     /// The value of a subquery for the row in `registers`; `left` are the values of its left side.
     fn subquery(&mut self, index: usize, kind: &SubqueryUse, left: &[Datum], registers: &[Datum]) -> Result<Datum>;
+    /// Where lists are kept that are the same for all rows; `None` where there is one row only.
+    fn lists(&mut self) -> Option<&mut Lists> {
+        None
+    }
     /// The transaction.
     fn transaction(&mut self) -> Result<&mut dyn Txn> {
         Err(Error::unsupported("numbers of transactions cannot be used here"))
     }
+}
+
+/// The lists of an execution's expressions, sorted, by where the expression is: one that cannot be sorted is `None`.
+#[derive(Debug, Default)]
+pub struct Lists(FxHashMap<usize, Option<Constants>>);
+
+impl Lists {
+    /// Forgets them: the parameters are others now.
+    pub fn clear(&mut self) {
+        if !self.0.is_empty() {
+            self.0.clear();
+        }
+    }
+}
+
+/// Whether a value is in the list of an expression, which is sorted when it is first asked for; `None` if that cannot be told so.
+fn in_list<E: Env>(
+    expression: usize,
+    left: &Datum,
+    env: &mut E,
+    sort: impl FnOnce(&mut E) -> Result<Option<Constants>>,
+) -> Result<Option<Option<bool>>> {
+    let Some(lists) = env.lists() else { return Ok(None) };
+    if !lists.0.contains_key(&expression) {
+        let sorted = sort(env)?;
+        if let Some(lists) = env.lists() {
+            lists.0.insert(expression, sorted);
+        }
+    }
+    work::step(32)?;
+    Ok(env.lists().and_then(|lists| lists.0.get(&expression)?.as_ref()).map(|list| list.has(left)))
 }
 
 /// Surroundings without subqueries.
@@ -246,8 +282,19 @@ impl Code {
                 };
                 Ok(Some(distinct != *negated))
             }
-            Code::AnyAllList { all, test, left, items } => {
+            Code::AnyAllList { all, test, left, items, fixed } => {
                 let left = left.value(env, registers)?;
+                if *fixed && items.len() >= Constants::MANY {
+                    let sort = |env: &mut E| {
+                        let values: Vec<Datum> =
+                            items.iter().map(|item| item.eval(env, registers)).collect::<Result<_>>()?;
+                        Ok(Constants::of(*all, test, values.iter().map(Some)))
+                    };
+                    let place = std::ptr::from_ref(items).addr();
+                    if let Some(found) = in_list(place, &left, env, sort)? {
+                        return Ok(found.map(|is_one| is_one != *all));
+                    }
+                }
                 let mut quantifier = Quantifier::new(*all);
                 for item in items {
                     work::step(4)?;
@@ -262,8 +309,19 @@ impl Code {
                 work::step(32)?;
                 Ok(constants.has(&*left.value(env, registers)?).map(|is_one| is_one != *all))
             }
-            Code::AnyAllArray { all, test, left, array } => {
+            Code::AnyAllArray { all, test, left, array, fixed } => {
                 let left = left.value(env, registers)?;
+                if *fixed {
+                    let sort = |env: &mut E| {
+                        let value = array.value(env, registers)?;
+                        let Datum::Array(value) = &*value else { return Ok(None) };
+                        Ok(Constants::of(*all, test, value.values.iter().map(Some)))
+                    };
+                    let place = std::ptr::from_ref(array).addr();
+                    if let Some(found) = in_list(place, &left, env, sort)? {
+                        return Ok(found.map(|is_one| is_one != *all));
+                    }
+                }
                 let array = array.value(env, registers)?;
                 let Datum::Array(array) = &*array else { return Ok(None) };
                 let mut quantifier = Quantifier::new(*all);

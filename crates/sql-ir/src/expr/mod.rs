@@ -17,7 +17,7 @@ use sql_functions::{Function, Question};
 use types::Datum;
 
 pub use compile::{Resolve, compare_op_of, comparison_of, compile, compile_all, opposite_of, type_of_field};
-pub use eval::{Env, Plain, Quantifier, all_true, count_conditions};
+pub use eval::{Env, Lists, Plain, Quantifier, all_true, count_conditions};
 
 use crate::{CastKind, CompareOp, Expr};
 
@@ -129,6 +129,8 @@ pub enum Code {
         left: Box<Code>,
         /// The list.
         items: Box<[Code]>,
+        /// The items are constants and parameters: the list is the same for all rows of an execution.
+        fixed: bool,
     },
     /// `= ANY` or `<> ALL` of many constants.
     AnyAllConstants {
@@ -149,6 +151,8 @@ pub enum Code {
         left: Box<Code>,
         /// The array.
         array: Box<Code>,
+        /// See [`Code::AnyAllList`].
+        fixed: bool,
     },
     /// A row of values.
     Row {

@@ -5,7 +5,7 @@
 //! counted, in one step, and before it comes a wait. A network that has proved a role's password within a day is trusted with this role and
 //! waits a second at most. All others wait in lines ([`lines`]), longer with each failure, to an end. Who waits holds no
 //! thread and no place for clients, but one in a room of its own ([`room`]); so many wait, and for so long, and that bounds the guesses of
-//! all networks together. When the room is full, one of the largest crowd is turned away, unheard.
+//! all networks together. When the room is full, one of the largest crowd is refused, and its proof is not checked.
 //! **Alternatives**: decision 0018.
 //!
 //! All of it is plain state and a time that the caller tells, which never goes back.
