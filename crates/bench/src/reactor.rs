@@ -1,10 +1,10 @@
 //! Many clients on one thread: each client is a future, which runs until it waits for its socket or for a time.
 //!
-//! Responsible for: whose turn it is.
-//! Not responsible for: sending and receiving; a connection does that, and asks here to be told of news.
-//! Invariants: a future that is pending has said what for, and it is one thing; it goes on only when that has come. News are
-//! told once, when they arrive (edge-triggered): who was told reads until there is nothing left. The end of a connection, which may
-//! have come with the last bytes, is told each time.
+//! Responsible for: which future runs next.
+//! Not responsible for: sending and receiving; a connection does that, and registers here for readiness.
+//! Invariants: a pending future waits for one event, which it has registered, and runs again only after that event. Readiness of a
+//! socket is reported once, when it arrives (edge-triggered): the future reads until nothing is left. The end of a connection, which
+//! may have come with the last bytes, is reported each time.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};

@@ -121,6 +121,13 @@ pub struct AclItem {
     pub grantable: Privileges,
 }
 
+impl AclItem {
+    /// Whether it gives a role something, or is given by it.
+    pub fn names(&self, role: Oid) -> bool {
+        self.grantee == role || self.grantor == role
+    }
+}
+
 /// The access list of an object that has another than the one it began with. An object of the catalog of its own, so that
 /// GRANT does not rewrite what it is about; its OID is made from the object's ([`PrivilegesDesc::oid_for`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -208,7 +215,7 @@ impl DefaultPrivileges {
 
     /// Whether they give a role something, or are given by it.
     pub fn names(&self, role: Oid) -> bool {
-        self.items.iter().any(|item| item.grantee == role || item.grantor == role)
+        self.items.iter().any(|item| item.names(role))
     }
 }
 

@@ -6,6 +6,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use env::{Disk, DiskFile};
+
 use crate::identity::{is_of_beginning, is_of_database};
 
 /// Time in which a server that has made a directory puts something into it.
@@ -62,6 +64,26 @@ pub fn content(path: &Path) -> Result<Content, String> {
 /// Whether a path is a link to what is not there.
 pub fn is_dangling(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) && !path.exists()
+}
+
+/// Puts a file in the place of the one of its name; a crash leaves one or the other. `new` is the name it has until it is complete.
+///
+/// # Errors
+/// Of the disk, and of `write`.
+pub fn replace(
+    disk: &dyn Disk,
+    name: &str,
+    new: &str,
+    write: impl FnOnce(&dyn DiskFile) -> io::Result<()>,
+) -> io::Result<()> {
+    if disk.list()?.iter().any(|there| there == new) {
+        disk.remove(new)?;
+    }
+    let file = disk.create(new)?;
+    write(&*file)?;
+    file.sync()?;
+    disk.rename(new, name)?;
+    disk.sync_directory()
 }
 
 /// A directory that is made for a database: it goes again unless there is more in it than its lock.

@@ -10,6 +10,8 @@ use std::io;
 use checkpoint::is_image_file;
 use env::{Clock, Disk};
 
+use crate::directory;
+
 /// Its name.
 pub const FILE: &str = "identity";
 const FILE_NEW: &str = "identity.new";
@@ -141,14 +143,7 @@ impl Identity {
     /// # Errors
     /// Of the disk.
     pub fn write(self, disk: &dyn Disk) -> io::Result<()> {
-        if disk.list()?.iter().any(|name| name == FILE_NEW) {
-            disk.remove(FILE_NEW)?;
-        }
-        let file = disk.create(FILE_NEW)?;
-        file.write_at(&self.encode(), 0)?;
-        file.sync()?;
-        disk.rename(FILE_NEW, FILE)?;
-        disk.sync_directory()
+        directory::replace(disk, FILE, FILE_NEW, |file| file.write_at(&self.encode(), 0))
     }
 }
 

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 use env::{Disk, DiskFile, Joined, Spawn};
 use sql_session::{Refresher, Shared};
 
+use crate::directory;
+
 /// Shortest pause between steps of a look at a table; otherwise as long as the step: half of a core at most, and only while it looks.
 const PAUSE_WORKING: Duration = Duration::from_micros(500);
 /// Pause while nothing has changed enough.
@@ -129,23 +131,19 @@ impl Keeper {
 
 /// Writes a new file in place of the one before.
 fn write(disk: &dyn Disk, records: impl Iterator<Item = Vec<u8>>) -> io::Result<()> {
-    if disk.list()?.iter().any(|name| name == FILE_NEW) {
-        disk.remove(FILE_NEW)?;
-    }
-    let file = disk.create(FILE_NEW)?;
-    let mut header = [TITLE.as_slice(), &VERSION.to_le_bytes()].concat();
-    header.extend(crc32c::crc32c(&header).to_le_bytes());
-    file.write_at(&header, 0)?;
-    let mut at = HEADER as u64;
-    for record in records {
-        let (length, sum) = (record.len() as u32, crc32c::crc32c(&record));
-        let framed = [&length.to_le_bytes(), &sum.to_le_bytes(), record.as_slice()].concat();
-        file.write_at(&framed, at)?;
-        at += framed.len() as u64;
-    }
-    file.sync()?;
-    disk.rename(FILE_NEW, FILE)?;
-    disk.sync_directory()
+    directory::replace(disk, FILE, FILE_NEW, |file| {
+        let mut header = [TITLE.as_slice(), &VERSION.to_le_bytes()].concat();
+        header.extend(crc32c::crc32c(&header).to_le_bytes());
+        file.write_at(&header, 0)?;
+        let mut at = HEADER as u64;
+        for record in records {
+            let (length, sum) = (record.len() as u32, crc32c::crc32c(&record));
+            let framed = [&length.to_le_bytes(), &sum.to_le_bytes(), record.as_slice()].concat();
+            file.write_at(&framed, at)?;
+            at += framed.len() as u64;
+        }
+        Ok(())
+    })
 }
 
 /// Reads the records of the file, if there is one, up to the first that is damaged.

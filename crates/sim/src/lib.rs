@@ -1,5 +1,5 @@
-//! The deterministic simulator (rule R17): engine, log, checkpoints and recovery in one thread, on a disk and a clock that are
-//! made to go wrong.
+//! The deterministic simulator (rule R17): engine, log, checkpoints and recovery in one thread, on a disk and a clock that
+//! inject faults.
 //!
 //! Responsible for: the choice of the next participant, workloads, faults, and the report of what was wrong.
 //! Not responsible for: sockets and SQL (`testkit` has real processes); threads inside of `mvcc` (its schedules under shuttle).

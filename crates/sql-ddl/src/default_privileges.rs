@@ -163,7 +163,7 @@ pub(super) fn forget_role(creator: &mut RoleDesc, role: Oid, database: Oid) {
         if !d.is_in(database) || oid != role && !d.names(role) {
             return true;
         }
-        d.items.retain(|item| item.grantee != role && item.grantor != role);
+        d.items.retain(|item| !item.names(role));
         oid != role && !same(&d.items, &usual(d.kind, d.schema, oid))
     });
 }

@@ -56,7 +56,7 @@ pub(super) fn of_role(catalog: &Catalog, path: &[Oid], role: Oid, database: Oid)
             continue;
         }
         let Some(list) = catalog.privileges(object.oid()) else { continue };
-        let named = |items: &[AclItem]| items.iter().any(|item| item.grantee == role || item.grantor == role);
+        let named = |items: &[AclItem]| items.iter().any(|item| item.names(role));
         if list.items.as_deref().is_some_and(named) {
             say("privileges for");
         }

@@ -219,13 +219,13 @@ async fn forget_grants(cx: &mut Cx<'_>, role: Oid) -> Result<()> {
             list.items = Some(privileges::items_of(&catalog, object));
         }
         if let Some(items) = &mut list.items {
-            items.retain(|item| item.grantee != role && item.grantor != role);
+            items.retain(|item| !item.names(role));
         }
         list.columns.retain(|number, items| {
             if is_dropped(object, *number) {
                 return true;
             }
-            items.retain(|item| item.grantee != role && item.grantor != role);
+            items.retain(|item| !item.names(role));
             !items.is_empty()
         });
         cx.put(CatalogObject::Privileges(list)).await?;

@@ -237,6 +237,7 @@ impl AggregateState {
         if !self.is_new(std::slice::from_ref(&value), cx)? {
             return Ok(());
         }
+        work::step(4)?;
         // The value, and its place when it is sorted.
         cx.run.charge(super::rows::datum_bytes(&value) + 16)?;
         room::reserve(&mut self.values, 1);
@@ -258,8 +259,10 @@ impl AggregateState {
         if let ([(_, ty, descending, nulls_first)], true) = (call.order.as_slice(), !self.values.is_empty()) {
             watch::does(Phase::Aggregate);
             let key = SortSlot { slot: 0, ty: *ty, descending: *descending, nulls_first: *nulls_first };
-            let values = std::mem::take(&mut self.values);
-            self.accumulator.add_sorted(cx.run.eval, sorted(values, &key))?;
+            let mut values = std::mem::take(&mut self.values);
+            let order = in_order(&values, std::slice::from_ref, &[(0, key)]);
+            let sorted = order.counted(4).map(|place| std::mem::take(&mut values[place])).collect();
+            self.accumulator.add_sorted(cx.run.eval, sorted)?;
         }
         if !self.kept.is_empty() {
             watch::does(Phase::Aggregate);
@@ -270,7 +273,7 @@ impl AggregateState {
                 .map(|(i, &(_, ty, descending, nulls_first))| (i, SortSlot { slot: 0, ty, descending, nulls_first }))
                 .collect();
             // Rows are freed one by one, also when the statement is stopped meanwhile.
-            for place in in_order(&self.kept, &keys) {
+            for place in in_order(&self.kept, Vec::as_slice, &keys) {
                 work::step(16)?;
                 let row = std::mem::take(&mut self.kept[place]);
                 self.accumulator.add(cx.run.eval, &row[keys.len()..])?;
@@ -281,28 +284,13 @@ impl AggregateState {
     }
 }
 
-/// Values in the order of a key, which they are themselves; equal ones as they came.
-fn sorted(mut values: Vec<Datum>, key: &SortSlot) -> Vec<Datum> {
-    let head = |value: &Datum| sort::head(key, (!value.is_null()).then(|| types::abbreviate(key.ty, &value.as_ref())));
-    // It was charged with the values.
-    let mut order: Vec<(u64, usize)> = Vec::with_capacity(values.len());
-    order.extend(values.iter().counted(8).enumerate().map(|(place, value)| (head(value), place)));
-    order.sort_unstable_by(|a, b| {
-        work::beat(1);
-        a.0.cmp(&b.0)
-            .then_with(|| {
-                work::beat(4);
-                let (x, y) = (&values[a.1], &values[b.1]);
-                sort::order(key, (x.is_null(), y.is_null()), || types::compare_as(key.ty, &x.as_ref(), &y.as_ref()))
-            })
-            .then(a.1.cmp(&b.1))
-    });
-    order.into_iter().counted(4).map(|(_, place)| std::mem::take(&mut values[place])).collect()
-}
-
-/// The places of the rows in the order of the keys, which their first values are; equal rows as they came.
-fn in_order(rows: &[Vec<Datum>], keys: &[(usize, SortSlot)]) -> impl Iterator<Item = usize> + use<> {
-    let head = |row: &Vec<Datum>| match (keys, row.as_slice()) {
+/// The places of the rows in the order of the keys, whose values `values` finds in a row; equal rows as they came.
+fn in_order<R, V: Fn(&R) -> &[Datum]>(
+    rows: &[R],
+    values: V,
+    keys: &[(usize, SortSlot)],
+) -> impl Iterator<Item = usize> + use<R, V> {
+    let head = |row: &R| match (keys, values(row)) {
         ([(_, key), ..], [value, ..]) => {
             sort::head(key, (!value.is_null()).then(|| types::abbreviate(key.ty, &value.as_ref())))
         }
@@ -314,7 +302,7 @@ fn in_order(rows: &[Vec<Datum>], keys: &[(usize, SortSlot)]) -> impl Iterator<It
     order.sort_unstable_by(|a, b| {
         // Comparing rows counts by itself.
         work::beat(1);
-        a.0.cmp(&b.0).then_with(|| compare_keys(keys, &rows[a.1], &rows[b.1])).then(a.1.cmp(&b.1))
+        a.0.cmp(&b.0).then_with(|| compare_keys(keys, values(&rows[a.1]), values(&rows[b.1]))).then(a.1.cmp(&b.1))
     });
     order.into_iter().map(|(_, place)| place)
 }

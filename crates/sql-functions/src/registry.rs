@@ -12,53 +12,49 @@ use super::{
     comparison, datetime, format, json, math, network, operators, record, send, session, sets, spread, text, user,
 };
 
-static SCALAR_TABLES: &[&[Function]] = &[
-    arithmetic::FUNCTIONS,
-    arithmetic::times::FUNCTIONS,
-    array::FUNCTIONS,
-    bits::FUNCTIONS,
-    casts::FUNCTIONS,
-    comparison::FUNCTIONS,
-    datetime::FUNCTIONS,
-    format::FUNCTIONS,
-    json::FUNCTIONS,
-    json::path::FUNCTIONS,
-    math::FUNCTIONS,
-    math::integers::FUNCTIONS,
-    network::FUNCTIONS,
-    record::FUNCTIONS,
-    session::FUNCTIONS,
-    session::transaction::FUNCTIONS,
-    spread::FUNCTIONS,
-    text::FUNCTIONS,
-    send::FUNCTIONS,
-    text::bytes::FUNCTIONS,
-    text::digest::FUNCTIONS,
-    text::join::FUNCTIONS,
-    text::like::FUNCTIONS,
-    text::regexp::FUNCTIONS,
-    text::unicode::FUNCTIONS,
-    user::FUNCTIONS,
-];
+/// What the stable functions of a table ask for.
+#[derive(Clone, Copy, PartialEq)]
+enum Asks {
+    /// At most settings, the time of the statement, and names of the catalog.
+    Settings,
+    /// What only the session's thread knows.
+    Session,
+}
 
-/// Tables of functions that ask a session for its settings, the time of the statement, and names of the catalog at most.
-static SESSIONLESS_TABLES: &[&[Function]] = &[
-    casts::FUNCTIONS,
-    comparison::FUNCTIONS,
-    datetime::FUNCTIONS,
-    format::FUNCTIONS,
-    json::FUNCTIONS,
-    json::path::FUNCTIONS,
-    text::FUNCTIONS,
-    text::bytes::FUNCTIONS,
-    text::join::FUNCTIONS,
+static SCALAR_TABLES: &[(&[Function], Asks)] = &[
+    (arithmetic::FUNCTIONS, Asks::Session),
+    (arithmetic::times::FUNCTIONS, Asks::Session),
+    (array::FUNCTIONS, Asks::Session),
+    (bits::FUNCTIONS, Asks::Session),
+    (casts::FUNCTIONS, Asks::Settings),
+    (comparison::FUNCTIONS, Asks::Settings),
+    (datetime::FUNCTIONS, Asks::Settings),
+    (format::FUNCTIONS, Asks::Settings),
+    (json::FUNCTIONS, Asks::Settings),
+    (json::path::FUNCTIONS, Asks::Settings),
+    (math::FUNCTIONS, Asks::Session),
+    (math::integers::FUNCTIONS, Asks::Session),
+    (network::FUNCTIONS, Asks::Session),
+    (record::FUNCTIONS, Asks::Session),
+    (session::FUNCTIONS, Asks::Session),
+    (session::transaction::FUNCTIONS, Asks::Session),
+    (spread::FUNCTIONS, Asks::Session),
+    (text::FUNCTIONS, Asks::Settings),
+    (send::FUNCTIONS, Asks::Session),
+    (text::bytes::FUNCTIONS, Asks::Settings),
+    (text::digest::FUNCTIONS, Asks::Session),
+    (text::join::FUNCTIONS, Asks::Settings),
+    (text::like::FUNCTIONS, Asks::Session),
+    (text::regexp::FUNCTIONS, Asks::Session),
+    (text::unicode::FUNCTIONS, Asks::Session),
+    (user::FUNCTIONS, Asks::Session),
 ];
 
 /// Whether a function can be called for a statement on another thread than its session's: it is immutable, or a stable one that asks for no
 /// more than settings, the time of the statement, and names of the catalog.
 pub fn is_sessionless(function: &'static Function) -> bool {
-    let is_listed =
-        || SESSIONLESS_TABLES.iter().any(|table| table.as_ptr_range().contains(&std::ptr::from_ref(function)));
+    let is_in = |table: &[Function]| table.as_ptr_range().contains(&std::ptr::from_ref(function));
+    let is_listed = || SCALAR_TABLES.iter().any(|(table, asks)| *asks == Asks::Settings && is_in(table));
     match function.volatility {
         Volatility::Immutable => true,
         Volatility::Stable => is_listed(),
@@ -210,7 +206,7 @@ pub fn all_functions() -> impl Iterator<Item = &'static Function> {
         "a function is looked up before those of the catalog are there"
     );
     let from_above = FROM_ABOVE.get().copied().unwrap_or_default();
-    SCALAR_TABLES.iter().chain(from_above).flat_map(|t| t.iter())
+    SCALAR_TABLES.iter().map(|(table, _)| table).chain(from_above).flat_map(|t| t.iter())
 }
 
 /// Every operator.

@@ -1,4 +1,4 @@
-//! What end-to-end tests stand on: a PostgreSQL to compare with, the server under test, a raw client, and judges.
+//! The parts of end-to-end tests: a PostgreSQL to compare with, the server under test, a raw client, and judges.
 //!
 //! Responsible for: starting and killing both servers ([`Oracle`], [`Nyala`]), a client that shows each answer exactly
 //! as it came over the wire ([`Connection`], [`Reply`]), scripts whose answers must be equal on both servers

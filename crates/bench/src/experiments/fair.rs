@@ -1,7 +1,7 @@
-//! Point reads beside heavy statements: does one client's statement take the others' turns?
+//! Point reads beside heavy statements: whether one client's statement delays those of the others.
 //!
-//! For each kind of heavy statement one connection runs it again and again, until it is cancelled by `statement_timeout`, while others read
-//! single rows by their keys. Told are the response times of the reads, beside those without a heavy statement.
+//! For each kind of heavy statement, one connection executes it repeatedly until `statement_timeout` cancels it, while others read single
+//! rows by key. The report has the response times of the reads, with and without the heavy statement.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

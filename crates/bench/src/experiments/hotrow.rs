@@ -1,6 +1,6 @@
 //! One contended row: clients add one to a counter, each addition a durable transaction of its own, or several in one
-//! round trip. Nothing is faster here than one commit after the other, unless a server lets the next writer see the row before the
-//! last one is on the disk.
+//! round trip. The latency of a commit bounds the rate, unless a server lets the next writer see the row before the last commit is
+//! durable.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

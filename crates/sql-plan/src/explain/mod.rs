@@ -88,6 +88,8 @@ pub(super) fn lines(plan: &QueryPlan, options: &ExplainOptions, times: ExplainTi
 struct Shown<'p> {
     /// As text names it: `Hash Left Join`, `Index Scan using i on t`.
     headline: String,
+    /// Whether several threads share its rows.
+    is_parallel: bool,
     /// As JSON names it: `Hash Join`.
     kind: &'static str,
     /// Further properties that only JSON names.
@@ -114,6 +116,7 @@ impl<'p> Shown<'p> {
     fn new(headline: impl Into<String>, kind: &'static str) -> Shown<'p> {
         Shown {
             headline: headline.into(),
+            is_parallel: false,
             kind,
             properties: Vec::new(),
             details: Vec::new(),
@@ -139,9 +142,14 @@ impl<'p> Shown<'p> {
     /// Says of the scan whose rows several threads share that they do.
     fn is_divided(&mut self) {
         match self.kind {
-            "Seq Scan" => self.headline.insert_str(0, "Parallel "),
+            "Seq Scan" => self.is_parallel = true,
             _ => self.below.first_mut().into_iter().for_each(Shown::is_divided),
         }
+    }
+
+    /// The node's line of the text form, without its figures.
+    fn title(&self) -> String {
+        format!("{}{}", if self.is_parallel { "Parallel " } else { "" }, self.headline)
     }
 
     /// Says also in which schema its table is.

@@ -21,8 +21,8 @@ pub(super) fn write(top: &Shown<'_>, options: &ExplainOptions, times: ExplainTim
 /// Writes a node; `indent` is the column of its first letter.
 fn node(shown: &Shown<'_>, indent: usize, options: &ExplainOptions, out: &mut Vec<String>) {
     let mut line = match indent {
-        0 => shown.headline.clone(),
-        indent => format!("{}->  {}", " ".repeat(indent - 4), shown.headline),
+        0 => shown.title(),
+        indent => format!("{}->  {}", " ".repeat(indent - 4), shown.title()),
     };
     if let Some(meter) = shown.metered()
         && options.costs

@@ -46,7 +46,7 @@ fn node(shown: &Shown<'_>, relationship: Option<&str>, options: &ExplainOptions)
     if let Some(name) = &shown.subplan {
         fields.push(("Subplan Name", Value::Text(name.clone())));
     }
-    fields.push(("Parallel Aware", Value::Bare(shown.headline.starts_with("Parallel ").to_string())));
+    fields.push(("Parallel Aware", Value::Bare(shown.is_parallel.to_string())));
     fields.push(("Async Capable", Value::Bare("false".to_string())));
     let others =
         shown.properties.iter().filter(|(name, _)| !matches!(*name, "Strategy" | "Partial Mode" | "Operation"));

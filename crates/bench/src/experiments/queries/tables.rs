@@ -1,4 +1,4 @@
-//! What is told of the statements: a line each, the geometric mean, the worst.
+//! The report: a line for each statement, the geometric mean of the ratios, the worst statements with both plans.
 
 use std::fmt::Write;
 
@@ -49,7 +49,7 @@ pub fn summary(all: &[Judged]) -> String {
         put(format!("{schema:<12} {:>10} {:>8} {:>14} {:>8}\n", of.len(), means[0], means[1], worst(of)));
     };
     // Of all times, and with those that count as equal.
-    put(format!("\n{:<12} {:>10} {:>8} {:>14} {:>8}\n", "schema", "statements", "mean", "above 0.2 ms", "worst"));
+    put(format!("\n{:<12} {:>10} {:>8} {:>14} {:>8}\n", "schema", "statements", "mean", "short as equal", "worst"));
     let mut schemas: Vec<&str> = all.iter().map(|judged| judged.schema.as_str()).collect();
     schemas.dedup();
     for schema in schemas {
