@@ -850,7 +850,7 @@ impl<'a> Binder<'a, '_> {
         let (returning, columns) = self.returning(list, &mut query)?;
         query.rels = std::mem::take(&mut self.scope().rels);
         let checks = self.checks(&table.desc, &known, Some(&|at| !stays(at)))?;
-        let generated = generated(&table.desc, self.cx)?;
+        let generated = regenerated(&table.desc, &set, self.cx)?;
         let view_checks = written.view_checks();
         let through = std::mem::replace(&mut self.through, around);
         let update = Update { table, query, set, checks, view_checks, generated, returning, through };
@@ -890,6 +890,22 @@ pub(super) fn generated(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Ve
         }
     }
     Ok(out)
+}
+
+/// The same of an update: only columns that are computed from one that it sets. The others keep their values, which another
+/// expression may have computed (ALTER TYPE).
+pub(super) fn regenerated(
+    desc: &TableDesc,
+    set: &[(usize, Expr)],
+    cx: &mut BindContext<'_>,
+) -> Result<Vec<(usize, Expr)>> {
+    let mut all = generated(desc, cx)?;
+    all.retain(|(_, value)| {
+        let mut reads_set = false;
+        super::visit_columns(value, &mut |read| reads_set |= set.iter().any(|(column, _)| *column == read.column));
+        reads_set
+    });
+    Ok(all)
 }
 
 /// Whether a new row may not give a value for a column.

@@ -597,9 +597,13 @@ pub fn bind_index_predicate(text: &Expression, table: &TableDesc, cx: &mut BindC
     Ok(finished(expr, cx))
 }
 
-/// The expressions of a table's generated columns: (attnum - 1, value over rel 0).
-pub fn generated_columns(table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Vec<(usize, Expr)>> {
-    let all = dml::generated(table, cx)?;
+/// The expressions of the generated columns that an update of these columns computes: (attnum - 1, value over rel 0).
+pub fn regenerated_columns(
+    table: &TableDesc,
+    set: &[(usize, Expr)],
+    cx: &mut BindContext<'_>,
+) -> Result<Vec<(usize, Expr)>> {
+    let all = dml::regenerated(table, set, cx)?;
     Ok(all.into_iter().map(|(column, expr)| (column, evaluated(expr, cx))).collect())
 }
 

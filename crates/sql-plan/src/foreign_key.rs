@@ -316,7 +316,7 @@ impl ReferencedKey {
             set.push((child, value));
         }
         let checks = bind::bind_checks(&table.desc, &mut cx)?;
-        let generated = bind::generated_columns(&table.desc, &mut cx)?;
+        let generated = bind::regenerated_columns(&table.desc, &set, &mut cx)?;
         Ok(Statement::Update(Box::new(Update {
             table,
             query,
