@@ -71,32 +71,33 @@ struct Groups {
 /// One aggregate of one group.
 struct AggregateState {
     accumulator: Box<dyn Accumulator>,
+    /// What calls with DISTINCT or ORDER BY collect. Apart, since most have neither, and groups are visited at random.
+    collected: Option<Box<Collected>>,
+    /// Bytes of the accumulator that have been charged.
+    charged: usize,
+}
+
+/// Arguments of a call with DISTINCT or ORDER BY.
+struct Collected {
     /// Arguments seen (DISTINCT).
     seen: Option<KeyTable>,
     /// Sort keys and arguments, kept until the end (ORDER BY in the call).
     kept: Vec<Vec<Datum>>,
     /// The same, if the argument is the sort key ([`AggregateCall::sorts_argument`]).
     values: Vec<Datum>,
-    /// Bytes of the accumulator that have been charged.
-    charged: usize,
-}
-
-impl Drop for AggregateState {
-    fn drop(&mut self) {
-        work::discard(&mut self.kept);
-        work::discard(&mut self.values);
-    }
 }
 
 impl AggregateState {
     fn new(call: &AggregateCall) -> AggregateState {
         AggregateState {
             accumulator: (call.aggregate.create)(&call.arg_types),
-            seen: call.distinct.then(|| KeyTable::new(&call.arg_types)),
-            kept: Vec::new(),
-            values: Vec::new(),
+            collected: (call.distinct || !call.order.is_empty()).then(|| Box::new(Collected::new(call))),
             charged: STATE_BYTES,
         }
+    }
+
+    fn collected(&mut self) -> Result<&mut Collected> {
+        self.collected.as_deref_mut().ok_or_else(|| Error::internal("a call that collects nothing"))
     }
 
     /// A state of an ordered-set aggregate learns its direct arguments from the first row of its group.
@@ -119,7 +120,7 @@ impl AggregateState {
         }
         if call.sorts_argument {
             let value = call.args[0].eval(cx, registers)?;
-            return self.keep_value(value, cx);
+            return self.collected()?.keep_value(value, cx);
         }
         if let ([arg], true) = (call.args.as_slice(), call.order.is_empty()) {
             let value = arg.value(cx, registers)?;
@@ -138,7 +139,8 @@ impl AggregateState {
         if call.order.is_empty() {
             return self.accumulate(&args, cx);
         }
-        if !self.is_new(&args, cx)? {
+        let collected = self.collected()?;
+        if !collected.is_new(&args, cx)? {
             return Ok(());
         }
         let mut row: Vec<Datum> = Vec::with_capacity(call.order.len() + args.len());
@@ -146,22 +148,16 @@ impl AggregateState {
             row.push(code.eval(cx, registers)?);
         }
         row.extend(args);
-        self.keep(row, cx)
+        collected.keep(row, cx)
     }
 
-    /// Whether DISTINCT lets these arguments through.
-    fn is_new(&mut self, args: &[Datum], cx: &mut Cx<'_, '_>) -> Result<bool> {
-        let Some(seen) = &mut self.seen else { return Ok(true) };
-        work::step(GROUP_UNITS)?;
-        let (_, new) = seen.insert(args);
-        if new {
-            cx.run.charge(seen.entry_bytes())?;
-        }
-        Ok(new)
-    }
-
+    #[inline]
     fn accumulate(&mut self, args: &[Datum], cx: &mut Cx<'_, '_>) -> Result<()> {
-        if self.is_new(args, cx)? {
+        let is_new = match &mut self.collected {
+            Some(collected) => collected.is_new(args, cx)?,
+            None => true,
+        };
+        if is_new {
             self.accumulator.add(cx.run.eval, args)?;
             self.charge(cx)?;
         }
@@ -182,9 +178,9 @@ impl AggregateState {
             return Ok(());
         }
         if call.sorts_argument {
-            return self.keep_value(value.to_owned(), cx);
+            return self.collected()?.keep_value(value.to_owned(), cx);
         }
-        if self.seen.is_some() {
+        if self.collected.is_some() {
             return self.accumulate(&[value.to_owned()], cx);
         }
         self.accumulator.add_stored(cx.run.eval, value)?;
@@ -204,32 +200,55 @@ impl AggregateState {
 
     /// Takes the rows that another state of the same group has taken.
     fn combine(&mut self, other: &mut AggregateState, call: &AggregateCall, cx: &mut Cx<'_, '_>) -> Result<()> {
+        let Some(others) = &mut other.collected else {
+            self.accumulator.combine(&mut *other.accumulator)?;
+            return self.charge(cx);
+        };
         let sorted = call.order.len();
-        if call.sorts_argument {
-            let values = std::mem::take(&mut other.values);
-            return values.into_iter().try_for_each(|value| self.keep_value(value, cx));
+        if let (Some(seen), 0) = (&others.seen, sorted) {
+            return (0..seen.len()).try_for_each(|number| self.accumulate(seen.key(number), cx));
         }
-        match &other.seen {
-            Some(seen) if sorted == 0 => {
-                for number in 0..seen.len() {
-                    self.accumulate(seen.key(number), cx)?;
-                }
-                Ok(())
-            }
-            Some(_) => {
-                for row in std::mem::take(&mut other.kept) {
-                    if self.is_new(&row[sorted..], cx)? {
-                        self.keep(row, cx)?;
-                    }
-                }
-                Ok(())
-            }
-            None if sorted > 0 => std::mem::take(&mut other.kept).into_iter().try_for_each(|row| self.keep(row, cx)),
-            None => {
-                self.accumulator.combine(&mut *other.accumulator)?;
-                self.charge(cx)
+        let own = self.collected()?;
+        for value in std::mem::take(&mut others.values) {
+            own.keep_value(value, cx)?;
+        }
+        for row in std::mem::take(&mut others.kept) {
+            if own.is_new(&row[sorted..], cx)? {
+                own.keep(row, cx)?;
             }
         }
+        Ok(())
+    }
+
+    fn finish(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>) -> Result<Datum> {
+        if let Some(collected) = &mut self.collected {
+            collected.accumulate(&mut *self.accumulator, call, cx)?;
+        }
+        self.accumulator.finish(cx.run.eval)
+    }
+}
+
+impl Drop for Collected {
+    fn drop(&mut self) {
+        work::discard(&mut self.kept);
+        work::discard(&mut self.values);
+    }
+}
+
+impl Collected {
+    fn new(call: &AggregateCall) -> Collected {
+        Collected { seen: call.distinct.then(|| KeyTable::new(&call.arg_types)), kept: Vec::new(), values: Vec::new() }
+    }
+
+    /// Whether DISTINCT lets these arguments through.
+    fn is_new(&mut self, args: &[Datum], cx: &mut Cx<'_, '_>) -> Result<bool> {
+        let Some(seen) = &mut self.seen else { return Ok(true) };
+        work::step(GROUP_UNITS)?;
+        let (_, new) = seen.insert(args);
+        if new {
+            cx.run.charge(seen.entry_bytes())?;
+        }
+        Ok(new)
     }
 
     /// Keeps an argument that is its own sort key until the end.
@@ -255,14 +274,20 @@ impl AggregateState {
         Ok(())
     }
 
-    fn finish(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>) -> Result<Datum> {
+    /// Hands what is kept to the accumulator, in order.
+    fn accumulate(
+        &mut self,
+        accumulator: &mut dyn Accumulator,
+        call: &AggregateCall,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<()> {
         if let ([(_, ty, descending, nulls_first)], true) = (call.order.as_slice(), !self.values.is_empty()) {
             watch::does(Phase::Aggregate);
             let key = SortSlot { slot: 0, ty: *ty, descending: *descending, nulls_first: *nulls_first };
             let mut values = std::mem::take(&mut self.values);
             let order = in_order(&values, std::slice::from_ref, &[(0, key)]);
             let sorted = order.counted(4).map(|place| std::mem::take(&mut values[place])).collect();
-            self.accumulator.add_sorted(cx.run.eval, sorted)?;
+            accumulator.add_sorted(cx.run.eval, sorted)?;
         }
         if !self.kept.is_empty() {
             watch::does(Phase::Aggregate);
@@ -276,11 +301,11 @@ impl AggregateState {
             for place in in_order(&self.kept, Vec::as_slice, &keys) {
                 work::step(16)?;
                 let row = std::mem::take(&mut self.kept[place]);
-                self.accumulator.add(cx.run.eval, &row[keys.len()..])?;
+                accumulator.add(cx.run.eval, &row[keys.len()..])?;
             }
             work::discard(&mut self.kept);
         }
-        self.accumulator.finish(cx.run.eval)
+        Ok(())
     }
 }
 
