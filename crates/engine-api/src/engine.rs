@@ -8,7 +8,7 @@ use base::{Ending, LayoutId, Lsn, Oid, Result, RowId, TxnId, Unseen};
 
 use types::user::Committed;
 
-use crate::{AdvisoryKey, AdvisoryLocks, Catalog, CatalogObject, LockRow, RowBatch, SequenceDesc, Step};
+use crate::{AdvisoryKey, AdvisoryLocks, BatchRow, Catalog, CatalogObject, LockRow, RowBatch, SequenceDesc, Step};
 
 /// A transactional engine: one shard, or many behind one face.
 pub trait Engine: Committed + 'static {
@@ -409,6 +409,16 @@ pub trait Scan: Send {
     /// Appends at most `max` further rows to `out`; `false` when there are no more. Never waits for other transactions.
     fn next(&mut self, txn: &mut dyn Txn, max: usize, out: &mut RowBatch) -> Result<bool>;
 
+    /// As [`Scan::next`] of the rows that `takes` lets through. It is asked of each row where it lies, before its tuple is copied; rows that it
+    /// refuses count among the `max`. Answers also how many rows it was asked of. REQUIRES a scan of tuples.
+    fn next_taken(
+        &mut self,
+        txn: &mut dyn Txn,
+        max: usize,
+        takes: &mut dyn FnMut(BatchRow<'_>) -> bool,
+        out: &mut RowBatch,
+    ) -> Result<(bool, usize)>;
+
     /// Row numbers ahead, those of rows that are gone among them, in a scan in insertion order; `None` in one over an index.
     fn ahead(&self) -> Option<u64>;
 
@@ -582,6 +592,9 @@ pub trait Txn: Send {
 
     /// Appends to `out` the visible rows whose key in `index` is exactly `key` (all columns). The point-read path.
     fn get(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()>;
+
+    /// As [`Txn::get`], if it is enough to know whether there is such a row: one is appended at most.
+    fn get_any(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()>;
 
     /// Appends to `out` the visible version of `row`; `false` if there is none.
     fn fetch(&mut self, table: &TableRef, row: RowId, out: &mut RowBatch) -> Result<bool>;

@@ -50,6 +50,7 @@ impl Txn for NoTxn {
     fn open_table(&mut self, _: Oid) -> Result<TableRef> { unused() }
     fn open_scan(&mut self, _: ScanSpec) -> Result<Box<dyn Scan>> { unused() }
     fn get(&mut self, _: &TableRef, _: Oid, _: &[u8], _: &mut RowBatch) -> Result<()> { unused() }
+    fn get_any(&mut self, _: &TableRef, _: Oid, _: &[u8], _: &mut RowBatch) -> Result<()> { unused() }
     fn fetch(&mut self, _: &TableRef, _: RowId, _: &mut RowBatch) -> Result<bool> { unused() }
     fn get_referenced(&mut self, _: &TableRef, _: Oid, _: &[u8], _: bool, _: &mut RowBatch) -> Result<()> { unused() }
     fn lock_table(&mut self, _: Oid, _: TableLockMode, _: WaitPolicy) -> Result<Step<()>> { unused() }

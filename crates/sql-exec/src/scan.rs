@@ -8,7 +8,8 @@ use std::sync::Arc;
 use base::work::{self, Count as _};
 use base::{Error, Oid, Result, RowId};
 use engine_api::{BatchRow, KeyRange, RowBatch, RowContent, ScanSpec, TableRef};
-use sql_ir::expr::{Code, all_true, count_conditions};
+use smallvec::SmallVec;
+use sql_ir::expr::{Code, Comparison, all_true, count_conditions};
 use sql_ir::row_codec::StoredRow;
 use sql_ir::system_column::row_at;
 use sql_plan::{Access, KeyColumn, KeyPart, KeySpan, KeyValue, ListSource, ScanNode, Stage};
@@ -19,6 +20,10 @@ use super::{Cx, Next, Operator};
 
 /// Rows asked of the engine at first; a scan that goes on asks for more.
 const FIRST_BATCH: usize = 16;
+
+fn first_batch(node: &ScanNode) -> usize {
+    if node.one_is_enough { 1 } else { FIRST_BATCH }
+}
 
 /// Rows asked of the engine at most.
 const LARGEST_BATCH: usize = 512;
@@ -32,6 +37,8 @@ pub(super) struct Scan {
     size: usize,
     /// Rows read that are not in the batch.
     read: usize,
+    /// So many of the first conditions hold of the rows in the batch.
+    tested: usize,
     key: Vec<u8>,
     /// What only the result has is not put into the registers: [`Scan::row`] is asked for it.
     straight: bool,
@@ -94,8 +101,9 @@ impl Scan {
             batch: RowBatch::new(),
             at: 0,
             state: ScanState::Start,
-            size: FIRST_BATCH,
+            size: first_batch(node),
             read: 0,
+            tested: 0,
             key: Vec::new(),
             straight: false,
             parts: None,
@@ -151,7 +159,11 @@ impl Scan {
             Access::Full => open(cx, table, None, KeyRange::all(), false, node.content)?,
             Access::Point { index, key } => {
                 if push_parts(key, cx, registers, &mut self.key)? {
-                    cx.run.txn.get(table, *index, &self.key, &mut self.batch)?;
+                    if node.one_is_enough {
+                        cx.run.txn.get_any(table, *index, &self.key, &mut self.batch)?;
+                    } else {
+                        cx.run.txn.get(table, *index, &self.key, &mut self.batch)?;
+                    }
                 }
                 ScanState::Last
             }
@@ -196,12 +208,15 @@ impl Scan {
     }
 
     /// Gets more rows into the batch; `false` if there are none.
-    fn fill(&mut self, cx: &mut Cx<'_, '_>) -> Result<bool> {
+    fn fill(&mut self, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<bool> {
         self.batch.clear();
         self.at = 0;
+        self.tested = 0;
         match &mut self.state {
             ScanState::Open(scan) => {
-                let more = scan.next(cx.run.txn, self.size, &mut self.batch)?;
+                self.tested = self.node.pushed;
+                let (more, read) = read_on(&mut **scan, &self.node, self.size, cx, registers, &mut self.batch)?;
+                self.read = read - self.batch.len();
                 self.size = (self.size * 4).min(LARGEST_BATCH);
                 if more {
                     return Ok(true);
@@ -213,7 +228,7 @@ impl Scan {
                     }
                     None => self.state = ScanState::Last,
                 }
-                Ok(!self.batch.is_empty())
+                Ok(!self.batch.is_empty() || self.read > 0)
             }
             ScanState::Keys(keys) => {
                 let Access::Multi { index, .. } = &self.node.access else {
@@ -276,12 +291,14 @@ impl Scan {
                         scan.insert(cx.run.txn.open_scan(spec)?)
                     }
                 };
-                let more = current.next(cx.run.txn, self.size, &mut self.batch)?;
+                self.tested = self.node.pushed;
+                let (more, read) = read_on(&mut **current, &self.node, self.size, cx, registers, &mut self.batch)?;
+                self.read = read - self.batch.len();
                 self.size = (self.size * 4).min(LARGEST_BATCH);
                 if !more {
                     *scan = None;
                 }
-                Ok(more || !self.batch.is_empty() || !ranges.is_empty())
+                Ok(more || !self.batch.is_empty() || !ranges.is_empty() || self.read > 0)
             }
             ScanState::Start | ScanState::Last => Ok(false),
         }
@@ -297,7 +314,7 @@ impl Operator for Scan {
             while self.at < self.batch.len() {
                 let row = self.batch.row(self.at);
                 self.at += 1;
-                if passes(&self.node, row, self.straight, cx, registers)? {
+                if passes(&self.node, row, self.straight, self.tested, cx, registers)? {
                     return Ok(Next::Row);
                 }
             }
@@ -306,7 +323,7 @@ impl Operator for Scan {
                 self.at = 0;
                 return Ok(Next::Wait(wait));
             }
-            if !self.fill(cx)? {
+            if !self.fill(cx, registers)? {
                 return Ok(Next::Done);
             }
         }
@@ -320,17 +337,56 @@ impl Operator for Scan {
         self.parts = None;
         self.batch.clear();
         self.at = 0;
-        self.size = FIRST_BATCH;
+        self.size = first_batch(&self.node);
         self.state = ScanState::Start;
     }
 }
 
-/// Reads a row, if the filter lets it through; what is read only then comes last, or stays in the row.
+/// Reads on in an open scan, at most `size` rows: those for which the conditions that are pushed down hold get into the batch. Answers whether
+/// there may be more, and how many rows were read.
+#[inline]
+fn read_on(
+    scan: &mut dyn engine_api::Scan,
+    node: &ScanNode,
+    size: usize,
+    cx: &mut Cx<'_, '_>,
+    registers: &[Datum],
+    batch: &mut RowBatch,
+) -> Result<(bool, usize)> {
+    if node.pushed == 0 {
+        let more = scan.next(cx.run.txn, size, batch)?;
+        return Ok((more, batch.len()));
+    }
+    let mut tests: SmallVec<[(&Comparison, usize, &Datum); 4]> = SmallVec::new();
+    for (stage, condition) in node.stages.iter().zip(&node.filter).take(node.pushed) {
+        tests.push(match (stage, condition) {
+            (Stage::Stored(column), Code::Compare(test, args)) => match &args[1] {
+                Code::Const(value) => (test, *column, value),
+                Code::Slot(slot) => (test, *column, &registers[*slot as usize]),
+                _ => return Err(Error::internal("a comparison with what is no value")),
+            },
+            _ => return Err(Error::internal("a comparison that is none")),
+        });
+    }
+    let mut takes = |row: BatchRow<'_>| {
+        let Some(row) = node.reader.stored(row) else { return false };
+        tests.iter().all(|(test, column, value)| test.test_stored(&row.get(*column), value) == Some(true))
+    };
+    let found = scan.next_taken(cx.run.txn, size, &mut takes, batch)?;
+    if tests.len() > 1 {
+        work::step(found.1 * tests.len())?;
+    }
+    Ok(found)
+}
+
+/// Reads a row, if the filter lets it through, of which the first `tested` conditions have; what is read only then comes last, or stays in
+/// the row.
 #[inline]
 fn passes(
     node: &ScanNode,
     row: BatchRow<'_>,
     straight: bool,
+    tested: usize,
     cx: &mut Cx<'_, '_>,
     registers: &mut [Datum],
 ) -> Result<bool> {
@@ -340,15 +396,15 @@ fn passes(
         }
         return all_true(&node.filter, cx, registers);
     }
-    if straight && node.filter.is_empty() {
+    if straight && node.filter.len() == tested {
         return Ok(node.reader.knows(row));
     }
     let Some(mut reading) = node.reader.begin(row, registers) else { return Ok(false) };
-    count_conditions(&node.filter)?;
-    for (at, condition) in node.filter.iter().enumerate() {
+    count_conditions(&node.filter[tested..])?;
+    for (at, condition) in node.filter.iter().enumerate().skip(tested) {
         let truth = match (node.stages[at], condition) {
             (Stage::Stored(column), Code::Compare(test, args)) => {
-                test.test_stored(reading.row.get(column), &*args[1].value(cx, registers)?)
+                test.test_stored(&reading.row.get(column), &*args[1].value(cx, registers)?)
             }
             (Stage::Columns(needed), _) => {
                 reading.up_to(needed, registers);

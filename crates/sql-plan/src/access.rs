@@ -833,6 +833,10 @@ fn scan_by(
     }
     let filter_condition = conditions(&filter_exprs);
     let (reader, stages) = staged(level, rel, info, &filter)?;
+    let pushed = match (&keys, content) {
+        (None, RowContent::Tuple) => stages.iter().take_while(|stage| matches!(stage, Stage::Stored(_))).count(),
+        _ => 0,
+    };
     let node = ScanNode {
         table: PlannedTable::new(info),
         alias: level.rels[rel].alias.clone(),
@@ -840,6 +844,8 @@ fn scan_by(
         keys,
         content,
         stages,
+        pushed,
+        one_is_enough: false,
         access,
         filter,
         shown: (index_condition, filter_condition),

@@ -850,11 +850,15 @@ impl Builder<'_, '_> {
             if !left_over.is_empty() {
                 level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
             }
+            let mut inner = inner.node;
+            if matches!(join, JoinType::Semi | JoinType::Anti) && left_over.is_empty() {
+                inner.one_is_enough();
+            }
             let node = NestedLoopNode {
                 conditions: level.compile_all(left_over)?,
                 inner_slots: slots_of(level, right_mask),
                 outer: left.node,
-                inner: inner.node,
+                inner,
                 join,
                 anew,
             };

@@ -170,6 +170,23 @@ pub struct Meter {
 }
 
 impl Node {
+    /// Says to a scan without a filter, which nobody else has yet, that nobody will ask it for a second row.
+    pub(crate) fn one_is_enough(&mut self) {
+        match self {
+            Node::Scan(scan) => {
+                if let Some(scan) = Arc::get_mut(scan).filter(|scan| scan.filter.is_empty()) {
+                    scan.one_is_enough = true;
+                }
+            }
+            Node::Metered(metered) => {
+                if let Some(metered) = Arc::get_mut(metered) {
+                    metered.input.one_is_enough();
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Whether PostgreSQL's operator of this kind can run backward.
     pub fn goes_backward(&self) -> bool {
         match self {

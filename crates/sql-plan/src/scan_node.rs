@@ -29,6 +29,10 @@ pub struct ScanNode {
     pub filter: Vec<Code>,
     /// What each condition of the filter needs of the row.
     pub stages: Box<[Stage]>,
+    /// So many of the first conditions are tested before a row of a scan is copied ([`Stage::Stored`]).
+    pub pushed: usize,
+    /// Nobody asks for more than one row: it has no filter, and stands below a semi or anti join without conditions.
+    pub one_is_enough: bool,
     /// The conditions as EXPLAIN shows them: those of the index, those of the filter.
     pub shown: (String, String),
 }

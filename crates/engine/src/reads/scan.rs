@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use base::{LayoutId, Result, RowId, Timestamp};
-use engine_api::{KeyRange, RowBatch, RowContent, Scan, ScanSpec, TableRef, Txn};
+use engine_api::{BatchRow, KeyRange, RowBatch, RowContent, Scan, ScanSpec, TableRef, Txn};
 use mvcc::index::{self, Direction, EntryBatch, OrderedIndex as _};
 use mvcc::{Read, View, ViewToken, pin};
 use parking_lot::Mutex;
@@ -69,27 +69,34 @@ struct Reading {
 }
 
 impl Reading {
-    /// A scan of rows has come to `below`; `out` has what it found beyond the first so many.
-    fn note_rows(&mut self, store: &Arc<TableStore>, below: RowId, view: &View, out: &RowBatch, first: usize) {
+    /// A scan of rows has come to `below`, and has read these.
+    fn note_rows(&mut self, store: &Arc<TableStore>, below: RowId, view: &View, rows: &[RowId]) {
         let mut reads = self.reads.lock();
         self.growing = reads.grow_rows(self.growing, store, below, view.read_ts);
-        self.note_newer(&mut reads, store, view, out, first);
+        note_newer(&mut reads, store, view, rows);
     }
 
     /// As [`Reading::note_rows`] for a scan of an index.
-    fn note_keys(&mut self, store: &Arc<TableStore>, scanned: Scanned<'_>, view: &View, out: &RowBatch, first: usize) {
+    fn note_keys(&mut self, store: &Arc<TableStore>, scanned: Scanned<'_>, view: &View, rows: &[RowId]) {
         let mut reads = self.reads.lock();
         self.growing = reads.grow_keys(self.growing, store, scanned, view.read_ts);
-        self.note_newer(&mut reads, store, view, out, first);
+        note_newer(&mut reads, store, view, rows);
     }
+}
 
-    fn note_newer(&self, reads: &mut ReadSet, store: &Arc<TableStore>, view: &View, out: &RowBatch, first: usize) {
-        if self.is_newer {
-            let guard = pin();
-            let rows = (first..out.len()).map(|at| out.row(at).row);
-            let committed = rows.filter(|row| store.rows.last_commit(*row, &guard).is_some());
-            committed.for_each(|row| reads.add_row(store, row, view.read_ts));
-        }
+fn note_newer(reads: &mut ReadSet, store: &Arc<TableStore>, view: &View, rows: &[RowId]) {
+    if rows.is_empty() {
+        return;
+    }
+    let guard = pin();
+    let committed = rows.iter().filter(|row| store.rows.last_commit(**row, &guard).is_some());
+    committed.for_each(|row| reads.add_row(store, *row, view.read_ts));
+}
+
+impl Seeing {
+    /// Whether the rows that are read are noted one by one.
+    fn notes_rows(&self) -> bool {
+        self.reading.as_ref().is_some_and(|reading| reading.is_newer)
     }
 }
 
@@ -118,12 +125,19 @@ struct RowScan {
     tuples: bool,
 }
 
-impl Scan for RowScan {
-    fn next(&mut self, txn: &mut dyn Txn, max: usize, out: &mut RowBatch) -> Result<bool> {
+impl RowScan {
+    #[inline]
+    fn advance(
+        &mut self,
+        txn: &mut dyn Txn,
+        max: usize,
+        mut takes: impl FnMut(BatchRow<'_>) -> bool,
+        out: &mut RowBatch,
+    ) -> Result<(bool, usize)> {
         let handle = TableHandle::of(&self.seeing.table)?;
         let mut newest = Timestamp(0);
-        let mut taken = 0;
-        let first = out.len();
+        let mut looked = 0;
+        let (notes_rows, mut noted) = (self.seeing.notes_rows(), Vec::new());
         let tuples = self.tuples;
         {
             let guard = pin();
@@ -131,21 +145,43 @@ impl Scan for RowScan {
                 match read {
                     Read::Visible(version) => {
                         newest = newest.max(version.ts);
-                        out.push(row, version.layout, version.writer, if tuples { version.tuple } else { &[] });
-                        taken += 1;
+                        let tuple = if tuples { version.tuple } else { &[] };
+                        if takes(BatchRow { row, layout: version.layout, writer: version.writer, tuple }) {
+                            out.push(row, version.layout, version.writer, tuple);
+                        }
+                        if notes_rows {
+                            noted.push(row);
+                        }
+                        looked += 1;
                     }
                     Read::Gone(ts) => newest = newest.max(ts),
                     Read::Absent => {}
                 }
-                taken < max && !out.is_full()
+                looked < max && !out.is_full()
             });
         }
         note(&self.seeing, txn, newest);
         if let Some(reading) = &mut self.seeing.reading {
             let below = if self.next < self.whole_end { self.next } else { RowId(u64::MAX) };
-            reading.note_rows(&handle.store, below, &self.seeing.view, out, first);
+            reading.note_rows(&handle.store, below, &self.seeing.view, &noted);
         }
-        Ok(self.next < self.end)
+        Ok((self.next < self.end, looked))
+    }
+}
+
+impl Scan for RowScan {
+    fn next(&mut self, txn: &mut dyn Txn, max: usize, out: &mut RowBatch) -> Result<bool> {
+        Ok(self.advance(txn, max, |_| true, out)?.0)
+    }
+
+    fn next_taken(
+        &mut self,
+        txn: &mut dyn Txn,
+        max: usize,
+        takes: &mut dyn FnMut(BatchRow<'_>) -> bool,
+        out: &mut RowBatch,
+    ) -> Result<(bool, usize)> {
+        self.advance(txn, max, takes, out)
     }
 
     fn ahead(&self) -> Option<u64> {
@@ -193,11 +229,19 @@ impl IndexScan {
         self.index.tree.scan(&range, direction, resume, ENTRIES.min(max), &mut self.entries)
     }
 
-    /// Appends what the view sees of the entries' rows, until `out` is full; the newest commit that this rests on, and how many
-    /// entries were read. `None`, and nothing is appended, if an entry's key is needed and the entries were taken without.
-    fn read(&self, out: &mut RowBatch) -> Result<Option<(Timestamp, usize)>> {
+    /// Appends what the view sees of the entries' rows and `takes` lets through, until `out` is full; the newest commit that this rests on,
+    /// and how many entries were read. `noted` gets the rows seen, if they are noted one by one. `None`, and nothing is appended, if an
+    /// entry's key is needed and the entries were taken without.
+    #[inline]
+    fn read(
+        &self,
+        takes: &mut impl FnMut(BatchRow<'_>) -> bool,
+        noted: &mut Vec<RowId>,
+        out: &mut RowBatch,
+    ) -> Result<Option<(Timestamp, usize)>> {
         let handle = TableHandle::of(&self.seeing.table)?;
         let first = out.len();
+        let notes_rows = self.seeing.notes_rows();
         let mut newest = Timestamp(0);
         let guard = pin();
         let mut scratch = Vec::new();
@@ -223,7 +267,12 @@ impl IndexScan {
                     RowContent::Key => self.entries.key(at),
                     RowContent::Nothing => &[],
                 };
-                out.push(rows[at], version.layout, version.writer, content);
+                if takes(BatchRow { row: rows[at], layout: version.layout, writer: version.writer, tuple: content }) {
+                    out.push(rows[at], version.layout, version.writer, content);
+                }
+                if notes_rows {
+                    noted.push(rows[at]);
+                }
                 !out.is_full()
             }
             Read::Gone(ts) => {
@@ -236,6 +285,7 @@ impl IndexScan {
         key_is_missing |= read < rows.len() && self.entries.get_key(read - 1).is_none();
         if key_is_missing {
             out.truncate(first);
+            noted.clear();
             return Ok(None);
         }
         Ok(Some((newest, read)))
@@ -258,20 +308,27 @@ impl IndexScan {
     }
 }
 
-impl Scan for IndexScan {
-    fn next(&mut self, txn: &mut dyn Txn, max: usize, out: &mut RowBatch) -> Result<bool> {
+impl IndexScan {
+    #[inline]
+    fn advance(
+        &mut self,
+        txn: &mut dyn Txn,
+        max: usize,
+        mut takes: impl FnMut(BatchRow<'_>) -> bool,
+        out: &mut RowBatch,
+    ) -> Result<(bool, usize)> {
         if self.is_done {
-            return Ok(false);
+            return Ok((false, 0));
         }
-        let first = out.len();
+        let mut noted = Vec::new();
         self.is_done = !self.take(max);
-        let (newest, read) = match self.read(out)? {
+        let (newest, read) = match self.read(&mut takes, &mut noted, out)? {
             Some(newest) => newest,
             None => {
                 // Rows whose keys have changed are few: keys are copied only where there is one.
                 self.entries = EntryBatch::new();
                 self.is_done = !self.take(max);
-                self.read(out)?.expect("the entries have their keys")
+                self.read(&mut takes, &mut noted, out)?.expect("the entries have their keys")
             }
         };
         let rows = self.entries.rows();
@@ -286,9 +343,25 @@ impl Scan for IndexScan {
             let last = self.last.as_ref().map(|(key, _)| key.as_slice());
             let scanned = Scanned { index: &self.index, range: &self.range, reverse: self.reverse, last };
             let handle = TableHandle::of(&self.seeing.table)?;
-            reading.note_keys(&handle.store, scanned, &self.seeing.view, out, first);
+            reading.note_keys(&handle.store, scanned, &self.seeing.view, &noted);
         }
-        Ok(more)
+        Ok((more, read))
+    }
+}
+
+impl Scan for IndexScan {
+    fn next(&mut self, txn: &mut dyn Txn, max: usize, out: &mut RowBatch) -> Result<bool> {
+        Ok(self.advance(txn, max, |_| true, out)?.0)
+    }
+
+    fn next_taken(
+        &mut self,
+        txn: &mut dyn Txn,
+        max: usize,
+        takes: &mut dyn FnMut(BatchRow<'_>) -> bool,
+        out: &mut RowBatch,
+    ) -> Result<(bool, usize)> {
+        self.advance(txn, max, takes, out)
     }
 
     fn ahead(&self) -> Option<u64> {

@@ -259,7 +259,11 @@ impl Txn for Transaction {
     }
 
     fn get(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()> {
-        self.get_visible(table, index, key, out)
+        self.get_visible(table, index, key, usize::MAX, out)
+    }
+
+    fn get_any(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()> {
+        self.get_visible(table, index, key, 1, out)
     }
 
     fn get_referenced(

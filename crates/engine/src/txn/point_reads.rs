@@ -13,12 +13,19 @@ use crate::storage::{IndexStore, TableHandle};
 use super::Transaction;
 
 impl Transaction {
-    /// See [`engine_api::Txn::get`].
-    pub(super) fn get_visible(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()> {
+    /// See [`engine_api::Txn::get`]: at most so many rows.
+    pub(super) fn get_visible(
+        &mut self,
+        table: &TableRef,
+        index: Oid,
+        key: &[u8],
+        most: usize,
+        out: &mut RowBatch,
+    ) -> Result<()> {
         let handle = TableHandle::of(table)?;
         let index = handle.index(index)?;
         let first = out.len();
-        self.push_visible(handle, &index, key, false, out);
+        self.push_visible(handle, &index, key, most, false, out);
         if self.reads.is_some() {
             self.note_read_key(handle, &index, key, self.view().read_ts, out, first);
         }
@@ -39,7 +46,7 @@ impl Transaction {
         let first = out.len();
         // Before the look: what comes after it was not seen.
         let as_of = if newest { self.shard.0.store.horizon() } else { self.view().read_ts };
-        self.push_visible(handle, &index, key, newest, out);
+        self.push_visible(handle, &index, key, usize::MAX, newest, out);
         if self.reads.is_some() && out.len() == first {
             self.note_read_key(handle, &index, key, as_of, out, first);
         }
@@ -70,15 +77,17 @@ impl Transaction {
         Ok(found)
     }
 
-    /// Appends visible rows of a list found under `key` in an index (R6: only under the key of what is seen).
+    /// Appends visible rows of a list found under `key` in an index, at most so many (R6: only under the key of what is seen).
     pub(super) fn push_visible(
         &mut self,
         handle: &TableHandle,
         index: &IndexStore,
         key: &[u8],
+        most: usize,
         newest: bool,
         out: &mut RowBatch,
     ) {
+        let first = out.len();
         let view = self.view();
         let mut rows = std::mem::take(&mut self.rows);
         rows.clear();
@@ -119,6 +128,9 @@ impl Transaction {
                     }
                 }
                 out.push(row, version.layout, version.writer, version.tuple);
+                if out.len() - first == most {
+                    break;
+                }
             }
         }
         if newest {

@@ -107,14 +107,14 @@ impl Comparison {
 
     /// Tests a value where it lies; `None` if one is NULL. REQUIRES [`Comparison::takes_stored`].
     #[inline]
-    pub fn test_stored(&self, left: DatumRef<'_>, right: &Datum) -> Option<bool> {
+    pub fn test_stored(&self, left: &DatumRef<'_>, right: &Datum) -> Option<bool> {
         let order = match (left, right) {
             (DatumRef::Null, _) | (_, Datum::Null) => return None,
-            (DatumRef::Int4(l), Datum::Int4(r)) => l.cmp(r),
+            (DatumRef::Int4(l), Datum::Int4(r)) | (DatumRef::Date(l), Datum::Date(r)) => l.cmp(r),
             (DatumRef::Timestamp(l), Datum::Timestamp(r)) => l.cmp(r),
             (left, right) => match self.how {
                 How::Int => left.integer()?.cmp(&right.integer()?),
-                How::Order(ty) => types::compare_as(ty, &left, &right.as_ref()),
+                How::Order(ty) => types::compare_as(ty, left, &right.as_ref()),
                 How::Function(_) => return None,
             },
         };
