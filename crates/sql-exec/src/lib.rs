@@ -39,6 +39,7 @@ mod scan;
 mod set_op;
 mod sort;
 mod sorted_scan;
+mod stored_test;
 mod subquery;
 mod team;
 mod values;

@@ -9,21 +9,18 @@ use base::work::{self, Count as _};
 use base::{Error, Oid, Result, RowId};
 use engine_api::{BatchRow, KeyRange, RowBatch, RowContent, ScanSpec, TableRef};
 use smallvec::SmallVec;
-use sql_ir::expr::{Code, Comparison, all_true, count_conditions};
+use sql_ir::expr::{all_true, count_conditions};
 use sql_ir::row_codec::StoredRow;
 use sql_ir::system_column::row_at;
 use sql_plan::{Access, KeyColumn, KeyPart, KeySpan, KeyValue, ListSource, ScanNode, Stage};
 use types::{Datum, oid};
 
+use super::stored_test::StoredTest;
 use super::team::{Copied, Parts, in_parts};
 use super::{Cx, Next, Operator};
 
-/// Rows asked of the engine at first; a scan that goes on asks for more.
+/// Rows asked of the engine at first, unless one is enough; a scan that goes on asks for more.
 const FIRST_BATCH: usize = 16;
-
-fn first_batch(node: &ScanNode) -> usize {
-    if node.one_is_enough { 1 } else { FIRST_BATCH }
-}
 
 /// Rows asked of the engine at most.
 const LARGEST_BATCH: usize = 512;
@@ -62,6 +59,11 @@ enum ScanState {
     Gather(Box<Gather>),
     /// Nothing beyond the batch.
     Last,
+}
+
+/// Rows that a scan asks the engine for at first.
+fn first_batch(node: &ScanNode) -> usize {
+    if node.one_is_enough { 1 } else { FIRST_BATCH }
 }
 
 /// Ranges of an index that are read beside each other, in the order of what is behind the prefix of each.
@@ -357,24 +359,18 @@ fn read_on(
         let more = scan.next(cx.run.txn, size, batch)?;
         return Ok((more, batch.len()));
     }
-    let mut tests: SmallVec<[(&Comparison, usize, &Datum); 4]> = SmallVec::new();
+    let mut tests: SmallVec<[StoredTest<'_>; 4]> = SmallVec::new();
     for (stage, condition) in node.stages.iter().zip(&node.filter).take(node.pushed) {
-        tests.push(match (stage, condition) {
-            (Stage::Stored(column), Code::Compare(test, args)) => match &args[1] {
-                Code::Const(value) => (test, *column, value),
-                Code::Slot(slot) => (test, *column, &registers[*slot as usize]),
-                _ => return Err(Error::internal("a comparison with what is no value")),
-            },
-            _ => return Err(Error::internal("a comparison that is none")),
-        });
+        tests.push(StoredTest::new(*stage, condition, registers)?);
     }
     let mut takes = |row: BatchRow<'_>| {
         let Some(row) = node.reader.stored(row) else { return false };
-        tests.iter().all(|(test, column, value)| test.test_stored(&row.get(*column), value) == Some(true))
+        tests.iter().all(|test| test.holds(&row))
     };
     let found = scan.next_taken(cx.run.txn, size, &mut takes, batch)?;
-    if tests.len() > 1 {
-        work::step(found.1 * tests.len())?;
+    let units: usize = tests.iter().map(StoredTest::units).sum();
+    if units > 1 {
+        work::step(found.1 * units)?;
     }
     Ok(found)
 }
@@ -402,17 +398,14 @@ fn passes(
     let Some(mut reading) = node.reader.begin(row, registers) else { return Ok(false) };
     count_conditions(&node.filter[tested..])?;
     for (at, condition) in node.filter.iter().enumerate().skip(tested) {
-        let truth = match (node.stages[at], condition) {
-            (Stage::Stored(column), Code::Compare(test, args)) => {
-                test.test_stored(&reading.row.get(column), &*args[1].value(cx, registers)?)
-            }
-            (Stage::Columns(needed), _) => {
+        let holds = match node.stages[at] {
+            Stage::Columns(needed) => {
                 reading.up_to(needed, registers);
-                condition.truth(cx, registers)?
+                condition.truth(cx, registers)? == Some(true)
             }
-            _ => return Err(Error::internal("a comparison that is none")),
+            stage => StoredTest::new(stage, condition, registers)?.holds(&reading.row),
         };
-        if truth != Some(true) {
+        if !holds {
             return Ok(false);
         }
     }

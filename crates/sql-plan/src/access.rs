@@ -4,7 +4,7 @@ use base::work::Count as _;
 use base::{Result, work};
 use engine_api::{IndexDesc, IndexKey, RowContent};
 use sql_functions::{LIKE_BEHIND, LIKE_FIRST};
-use sql_ir::expr::{Code, compare_op_of};
+use sql_ir::expr::{Code, Slot, compare_op_of};
 use sql_ir::row_codec::RowReader;
 use sql_ir::system_relation::{Key, SystemRelation};
 use sql_ir::{CompareOp, Expr, TableInfo};
@@ -834,7 +834,7 @@ fn scan_by(
     let filter_condition = conditions(&filter_exprs);
     let (reader, stages) = staged(level, rel, info, &filter)?;
     let pushed = match (&keys, content) {
-        (None, RowContent::Tuple) => stages.iter().take_while(|stage| matches!(stage, Stage::Stored(_))).count(),
+        (None, RowContent::Tuple) => stages.iter().take_while(|stage| !matches!(stage, Stage::Columns(_))).count(),
         _ => 0,
     };
     let node = ScanNode {
@@ -897,20 +897,46 @@ fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> R
             ordered.extend(needed.then_some(*column));
             !needed
         });
-        let stored = match condition {
-            Code::Compare(test, args) if test.takes_stored() => match (&args[0], &args[1]) {
-                (Code::Slot(slot), Code::Const(_)) => Some(slot),
-                (Code::Slot(slot), Code::Slot(value)) if !ordered.iter().any(|(_, to)| to == value) => Some(slot),
-                _ => None,
-            },
-            _ => None,
-        };
-        let column = stored.and_then(|slot| ordered.iter().position(|(_, to)| to == slot));
-        stages.push(column.map_or(Stage::Columns(ordered.len()), Stage::Stored));
+        stages.push(stored(condition, &ordered).unwrap_or(Stage::Columns(ordered.len())));
     }
     ordered.append(&mut left);
     Ok((RowReader::new(info, &ordered, level.table_row_slot(rel))?, stages.into()))
 }
+
+/// The stage of a condition that can be tested where the row lies, given the columns that are read by then: it cannot fail, and demands of
+/// one column what does not depend on the row, or compares two.
+fn stored(condition: &Code, columns: &[(usize, Slot)]) -> Option<Stage> {
+    let column = |code: &Code| match code {
+        Code::Slot(slot) => columns.iter().position(|(_, to)| to == slot),
+        _ => None,
+    };
+    match condition {
+        Code::Compare(test, args) if test.takes_stored() => {
+            let left = column(&args[0])?;
+            match &args[1] {
+                Code::Const(_) => Some(Stage::Stored(left)),
+                value @ Code::Slot(_) => {
+                    Some(column(value).map_or(Stage::Stored(left), |right| Stage::Both(left, right)))
+                }
+                _ => None,
+            }
+        }
+        Code::AnyAllList { test, left, items, .. } if test.takes_stored() => {
+            let are_few = items.len() <= LIST_MAX && items.iter().all(|item| matches!(item, Code::Const(_)));
+            column(left).filter(|_| are_few).map(Stage::Stored)
+        }
+        Code::AnyAllArray { test, left, array, .. } if test.takes_stored() => {
+            let are_few = matches!(&**array, Code::Const(Datum::Array(array)) if array.values.len() <= LIST_MAX);
+            column(left).filter(|_| are_few).map(Stage::Stored)
+        }
+        Code::AnyAllConstants { left, .. } => column(left).map(Stage::Stored),
+        Code::IsNull(value, _) => column(value).map(Stage::Stored),
+        _ => None,
+    }
+}
+
+/// Values of a list that are compared one by one where a row lies, at most.
+const LIST_MAX: usize = 8;
 
 fn key_column(info: &TableInfo, index: &IndexDesc, at: usize) -> KeyColumn {
     let key: &IndexKey = &index.keys[at];

@@ -29,7 +29,7 @@ pub struct ScanNode {
     pub filter: Vec<Code>,
     /// What each condition of the filter needs of the row.
     pub stages: Box<[Stage]>,
-    /// So many of the first conditions are tested before a row of a scan is copied ([`Stage::Stored`]).
+    /// So many of the first conditions are tested before a row of a scan is copied: those that are tested where it lies.
     pub pushed: usize,
     /// Nobody asks for more than one row: it has no filter, and stands below a semi or anti join without conditions.
     pub one_is_enough: bool,
@@ -42,8 +42,10 @@ pub struct ScanNode {
 pub enum Stage {
     /// So many, from the first on, in the registers.
     Columns(usize),
-    /// It compares this column with a value, and can where the row lies.
+    /// It is about this column and values that are the same for all rows of a scan, and is tested where the row lies.
     Stored(usize),
+    /// It compares these two columns, and is tested where the row lies.
+    Both(usize, usize),
 }
 
 /// Which rows a scan visits.

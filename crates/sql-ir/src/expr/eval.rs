@@ -121,6 +121,21 @@ impl Comparison {
         Some(satisfies(self.op, order))
     }
 
+    /// Tests two values where they lie; `None` if one is NULL. REQUIRES [`Comparison::takes_stored`].
+    #[inline]
+    pub fn test_both_stored(&self, left: &DatumRef<'_>, right: &DatumRef<'_>) -> Option<bool> {
+        let order = match (left, right) {
+            (DatumRef::Null, _) | (_, DatumRef::Null) => return None,
+            (DatumRef::Date(l), DatumRef::Date(r)) => l.cmp(r),
+            (left, right) => match self.how {
+                How::Int => left.integer()?.cmp(&right.integer()?),
+                How::Order(ty) => types::compare_as(ty, left, right),
+                How::Function(_) => return None,
+            },
+        };
+        Some(satisfies(self.op, order))
+    }
+
     /// Tests two values; `None` if one is NULL.
     #[inline]
     pub fn test<E: Env>(&self, env: &E, left: &Datum, right: &Datum) -> Result<Option<bool>> {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use base::Oid;
 use base::work::{self, Count};
 use sql_functions::{Function, Question};
-use types::Datum;
+use types::{Datum, DatumRef};
 
 pub use compile::{Resolve, compare_op_of, comparison_of, compile, compile_all, opposite_of, type_of_field};
 pub use eval::{Env, Lists, Plain, Quantifier, all_true, count_conditions};
@@ -282,21 +282,26 @@ impl Constants {
         }
         sorted.sort_by(|a, b| {
             work::beat(8);
-            Self::order(of, a, b)
+            Self::order(of, a, &b.as_ref())
         });
         Some(Constants { of, sorted: sorted.into(), has_null })
     }
 
-    fn order(of: Option<Oid>, a: &Datum, b: &Datum) -> Ordering {
+    fn order(of: Option<Oid>, a: &Datum, b: &DatumRef<'_>) -> Ordering {
         match of {
             None => a.integer().cmp(&b.integer()),
-            Some(ty) => types::compare_as(ty, &a.as_ref(), &b.as_ref()),
+            Some(ty) => types::compare_as(ty, &a.as_ref(), b),
         }
     }
 
     /// Whether a value is one of them; `None` if that is unknown.
     pub fn has(&self, value: &Datum) -> Option<bool> {
-        if value.is_null() {
+        self.has_stored(&value.as_ref())
+    }
+
+    /// The same of a value where it lies.
+    pub fn has_stored(&self, value: &DatumRef<'_>) -> Option<bool> {
+        if matches!(value, DatumRef::Null) {
             return None;
         }
         let is_one = self.sorted.binary_search_by(|constant| Self::order(self.of, constant, value)).is_ok();

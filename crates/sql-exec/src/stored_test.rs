@@ -1,0 +1,93 @@
+//! Conditions that are tested where a row lies, before anything of it is copied.
+//!
+//! Responsible for: comparisons of a column with a value, with another column, with a list of constants; IS NULL.
+//! Not responsible for: which conditions these are ([`sql_plan::Stage`]).
+//! Invariant: a test cannot fail, so that it may come before the row is noted anywhere.
+
+use base::{Error, Result};
+use sql_ir::expr::{Code, Comparison, Constants};
+use sql_ir::row_codec::StoredRow;
+use sql_plan::Stage;
+use types::{Datum, DatumRef};
+
+/// A condition of a scan, with what it compares by in this execution. Columns have the numbers of the scan's reader.
+pub(super) enum StoredTest<'a> {
+    /// A column with a value.
+    Value(&'a Comparison, usize, &'a Datum),
+    /// Two columns.
+    Columns(&'a Comparison, usize, usize),
+    /// `= ANY` and `<> ALL` of a few constants.
+    Few { all: bool, test: &'a Comparison, column: usize, items: &'a [Code] },
+    /// The same of the values of an array.
+    Array { all: bool, test: &'a Comparison, column: usize, items: &'a [Datum] },
+    /// The same of many constants.
+    Many { all: bool, column: usize, constants: &'a Constants },
+    /// IS NULL, or IS NOT NULL if `true`.
+    Null(usize, bool),
+}
+
+impl<'a> StoredTest<'a> {
+    /// The test of a condition in this stage. Always inline: a scan of one row makes it, too.
+    #[inline(always)]
+    pub fn new(stage: Stage, condition: &'a Code, registers: &'a [Datum]) -> Result<StoredTest<'a>> {
+        Ok(match (stage, condition) {
+            (Stage::Stored(column), Code::Compare(test, args)) => match &args[1] {
+                Code::Const(value) => StoredTest::Value(test, column, value),
+                Code::Slot(slot) => StoredTest::Value(test, column, &registers[*slot as usize]),
+                _ => return Err(not_stored()),
+            },
+            (Stage::Both(left, right), Code::Compare(test, _)) => StoredTest::Columns(test, left, right),
+            (Stage::Stored(column), Code::AnyAllList { all, test, items, .. }) => {
+                StoredTest::Few { all: *all, test, column, items }
+            }
+            (Stage::Stored(column), Code::AnyAllArray { all, test, array, .. }) => match &**array {
+                Code::Const(Datum::Array(array)) => StoredTest::Array { all: *all, test, column, items: &array.values },
+                _ => return Err(not_stored()),
+            },
+            (Stage::Stored(column), Code::AnyAllConstants { all, constants, .. }) => {
+                StoredTest::Many { all: *all, column, constants }
+            }
+            (Stage::Stored(column), Code::IsNull(_, negated)) => StoredTest::Null(column, *negated),
+            _ => return Err(not_stored()),
+        })
+    }
+
+    /// Whether the condition is true of a row (not false and not NULL).
+    #[inline]
+    pub fn holds(&self, row: &StoredRow<'_>) -> bool {
+        match self {
+            StoredTest::Value(test, column, value) => test.test_stored(&row.get(*column), value) == Some(true),
+            StoredTest::Columns(test, left, right) => {
+                test.test_both_stored(&row.get(*left), &row.get(*right)) == Some(true)
+            }
+            StoredTest::Few { all, test, column, items } => {
+                let value = row.get(*column);
+                let holds =
+                    |item: &Code| matches!(item, Code::Const(item) if test.test_stored(&value, item) == Some(true));
+                if *all { items.iter().all(holds) } else { items.iter().any(holds) }
+            }
+            StoredTest::Array { all, test, column, items } => {
+                let value = row.get(*column);
+                let holds = |item: &Datum| test.test_stored(&value, item) == Some(true);
+                if *all { items.iter().all(holds) } else { items.iter().any(holds) }
+            }
+            StoredTest::Many { all, column, constants } => constants.has_stored(&row.get(*column)) == Some(!*all),
+            StoredTest::Null(column, negated) => matches!(row.get(*column), DatumRef::Null) != *negated,
+        }
+    }
+
+    /// Units of work that a test is.
+    pub fn units(&self) -> usize {
+        match self {
+            StoredTest::Value(..) | StoredTest::Columns(..) | StoredTest::Null(..) => 1,
+            StoredTest::Few { items, .. } => items.len(),
+            StoredTest::Array { items, .. } => items.len(),
+            StoredTest::Many { .. } => 8,
+        }
+    }
+}
+
+#[cold]
+fn not_stored() -> Error {
+    Error::internal("a condition that is not tested where a row lies")
+}
