@@ -409,8 +409,8 @@ pub trait Scan: Send {
     /// Appends at most `max` further rows to `out`; `false` when there are no more. Never waits for other transactions.
     fn next(&mut self, txn: &mut dyn Txn, max: usize, out: &mut RowBatch) -> Result<bool>;
 
-    /// As [`Scan::next`] of the rows that `takes` lets through. It is asked of each row where it lies, before its tuple is copied; rows that it
-    /// refuses count among the `max`. Answers also how many rows it was asked of. REQUIRES a scan of tuples.
+    /// As [`Scan::next`] of the rows that `takes` lets through. It is called for each visible row where the row lies, before its tuple is copied.
+    /// At most `max` rows are read, those that it refuses included. Returns also how many were read. REQUIRES a scan of tuples.
     fn next_taken(
         &mut self,
         txn: &mut dyn Txn,

@@ -2,7 +2,7 @@
 //!
 //! Responsible for: comparisons of a column with a value, with another column, with a list of constants; IS NULL.
 //! Not responsible for: which conditions these are ([`sql_plan::Stage`]).
-//! Invariant: a test cannot fail, so that it may come before the row is noted anywhere.
+//! Invariant: a test cannot fail. The engine calls it within a scan, which has no way to report an error of a condition.
 
 use base::{Error, Result};
 use sql_ir::expr::{Code, Comparison, Constants};
@@ -62,14 +62,15 @@ impl<'a> StoredTest<'a> {
             }
             StoredTest::Few { all, test, column, items } => {
                 let value = row.get(*column);
-                let holds =
-                    |item: &Code| matches!(item, Code::Const(item) if test.test_stored(&value, item) == Some(true));
-                if *all { items.iter().all(holds) } else { items.iter().any(holds) }
+                each(
+                    *all,
+                    items,
+                    |item| matches!(item, Code::Const(item) if test.test_stored(&value, item) == Some(true)),
+                )
             }
             StoredTest::Array { all, test, column, items } => {
                 let value = row.get(*column);
-                let holds = |item: &Datum| test.test_stored(&value, item) == Some(true);
-                if *all { items.iter().all(holds) } else { items.iter().any(holds) }
+                each(*all, items, |item| test.test_stored(&value, item) == Some(true))
             }
             StoredTest::Many { all, column, constants } => constants.has_stored(&row.get(*column)) == Some(!*all),
             StoredTest::Null(column, negated) => matches!(row.get(*column), DatumRef::Null) != *negated,
@@ -85,6 +86,11 @@ impl<'a> StoredTest<'a> {
             StoredTest::Many { .. } => 8,
         }
     }
+}
+
+/// Whether a test holds of all items, otherwise of any.
+fn each<T>(all: bool, items: &[T], holds: impl FnMut(&T) -> bool) -> bool {
+    if all { items.iter().all(holds) } else { items.iter().any(holds) }
 }
 
 #[cold]
