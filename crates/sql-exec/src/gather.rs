@@ -10,7 +10,14 @@ use super::rows::RowStore;
 use super::team::{Finished, Share, Team, to_the_end};
 use super::{Cx, Next, Operator, operator};
 
+/// Bytes of rows that a worker keeps before it leaves the parts to others, at most, or this share of what all statements may take.
+const KEPT_MAX: u64 = 16 << 20;
+const KEPT_SHARE: u64 = 16;
+
 /// Gives the rows of its input that this thread finds, then those of the workers.
+///
+/// What a worker finds is kept until this thread has come to the end. So that its memory does not grow with the table, it takes no further part once
+/// it keeps much: the statement's thread, which keeps nothing, reads the rest.
 pub(super) struct Gather {
     node: Arc<GatherNode>,
     input: Box<dyn Operator>,
@@ -30,16 +37,19 @@ impl Gather {
     }
 }
 
-/// What a worker does with a copy of the input: it keeps these slots of each row.
+/// What a worker does with a copy of the input: it keeps the slots of each row.
 fn share(mut input: Box<dyn Operator>, node: &Arc<GatherNode>) -> Share<RowStore> {
     let node = Arc::clone(node);
     Box::new(move |cx, registers| {
-        let mut rows = RowStore::default();
+        let (mut rows, mut kept) = (RowStore::default(), 0);
+        let most = (cx.run.memory.total() / KEPT_SHARE).min(KEPT_MAX) as usize;
         to_the_end(|| {
             let next = input.next(cx, registers)?;
             if matches!(next, Next::Row) {
                 let bytes = rows.push(registers, &node.slots);
                 cx.run.charge(bytes)?;
+                kept += bytes;
+                cx.run.takes_parts = kept < most;
             }
             Ok(next)
         })?;

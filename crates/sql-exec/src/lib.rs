@@ -229,6 +229,8 @@ pub(crate) struct Run<'a> {
     pub lists: &'a mut Lists,
     /// Subqueries of expressions that run now: none of them can wait for other threads.
     pub in_expression: u32,
+    /// Whether scans take further parts of a table that several threads read ([`team::Parts`]).
+    pub takes_parts: bool,
 }
 
 /// A turn of one statement before others of the core get theirs (rule R9).
@@ -502,6 +504,7 @@ impl Execution {
             parameter_rows: &mut self.parameter_rows,
             lists: &mut self.lists,
             in_expression: 0,
+            takes_parts: true,
         };
         let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;

@@ -223,7 +223,7 @@ impl Scan {
                 if more {
                     return Ok(true);
                 }
-                match self.parts.as_ref().and_then(|parts| parts.take()) {
+                match self.parts.as_ref().filter(|_| cx.run.takes_parts).and_then(|parts| parts.take()) {
                     Some((from, until)) => {
                         scan.take_part(from, until);
                         return Ok(true);

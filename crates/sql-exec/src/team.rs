@@ -256,6 +256,7 @@ impl<T> Task<T> {
             parameter_rows: &mut parameter_rows,
             lists: &mut lists,
             in_expression: 1,
+            takes_parts: true,
         };
         let found = share(&mut Cx { run: &mut run, plan: &plan, subplans: &mut [] }, &mut registers)?;
         Ok(Found { found, gate: txn.gate(), held })
