@@ -1,17 +1,20 @@
 //! Hash join: one side in a table by its keys, the other looked up in it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use base::Result;
+use base::{Oid, Result};
+use engine_api::{Wait, WaitCell};
 use sql_ir::expr::{Code, Slot, all_true};
 use sql_plan::{HashJoinNode, JoinType, Node};
 use types::{Datum, DatumRef};
 
-use super::rows::{KeyTable, RowStore, slots_of};
+use super::rows::{NONE, Numbers, RowStore, hash_of, is_key, slots_of};
 use super::team::{Copied, Parts};
 use super::{Cx, Next, Operator, operator};
 
-const END: u32 = u32::MAX;
+/// Bytes of a row's place among the keys, and of the number of the one before it.
+const PLACE_BYTES: usize = 24 + 4;
 
 /// Joins two inputs on equal keys.
 pub(super) struct HashJoin {
@@ -21,8 +24,12 @@ pub(super) struct HashJoin {
     /// The table while it is built, and when it is complete: several participants look into one.
     building: BuildTable,
     table: Arc<BuildTable>,
-    /// Build rows that found a partner (RIGHT, FULL).
-    matched_rows: Vec<bool>,
+    /// There once the table is, if rows of the build side come even without a partner.
+    marks: Option<Arc<Marks>>,
+    /// Until the probe side is at its end, if there are marks.
+    prober: Option<Prober>,
+    /// It gives the build rows without a partner, which one participant does.
+    gives_rest: bool,
     state: HashJoinState,
     key: Vec<Datum>,
     /// The slots that the keys of the probe side are in, if they are nothing else.
@@ -31,28 +38,99 @@ pub(super) struct HashJoin {
 
 /// The rows of the build side.
 struct BuildTable {
-    keys: KeyTable,
+    /// By key, the newest row that has it.
+    newest: Numbers,
+    /// The slots of each row; behind them the parts of its key that are none of them.
     rows: RowStore,
-    /// First row of each key; next row of the same key, by row.
-    first: Vec<u32>,
-    next_row: Vec<u32>,
+    /// Where the parts of a key are in a row.
+    key: Box<[usize]>,
+    /// By row, the one before with the same key.
+    before: Vec<u32>,
 }
 
 impl BuildTable {
     fn new(node: &HashJoinNode) -> BuildTable {
-        BuildTable {
-            keys: KeyTable::new(&node.key_types),
-            rows: RowStore::default(),
-            first: Vec::new(),
-            next_row: Vec::new(),
-        }
+        let mut behind = node.build_slots.len();
+        let place = |code: &Code| {
+            let slot = if let Code::Slot(slot) = code { Some(slot) } else { None };
+            slot.and_then(|slot| node.build_slots.iter().position(|own| own == slot)).unwrap_or_else(|| {
+                behind += 1;
+                behind - 1
+            })
+        };
+        let key = node.build_keys.iter().map(place).collect();
+        BuildTable { newest: Numbers::default(), rows: RowStore::default(), key, before: Vec::new() }
     }
 
     fn clear(&mut self) {
-        self.keys.clear();
+        self.newest.clear();
         self.rows.clear();
-        self.first.clear();
-        self.next_row.clear();
+        self.before.clear();
+    }
+
+    /// Adds a row, under its key if it has one. Answers the bytes that it takes.
+    fn push(&mut self, node: &HashJoinNode, registers: &[Datum], key: Option<&[Datum]>) -> usize {
+        let slots = node.build_slots.iter().map(|slot| registers[*slot as usize].clone());
+        let is_behind = |part: &usize| self.key[*part] >= node.build_slots.len();
+        let parts = (0..self.key.len()).filter(is_behind).map(|part| key.map_or(Datum::Null, |key| key[part].clone()));
+        let bytes = self.rows.push_values(slots.chain(parts));
+        let row = self.before.len();
+        let before = key.map(|key| {
+            let (value, types) = (|at: usize| key[at].as_ref(), &node.key_types);
+            let newest =
+                self.newest.entry(hash_of(types, value), |row| has_key(&self.rows, row, &self.key, types, value));
+            std::mem::replace(newest, row as u32)
+        });
+        self.before.push(before.unwrap_or(NONE));
+        bytes + PLACE_BYTES
+    }
+
+    /// The newest row of a key; [`NONE`] if there is none.
+    #[inline]
+    fn find<'k>(&self, types: &[Oid], value: impl Fn(usize) -> DatumRef<'k>) -> u32 {
+        let row = self.newest.find(hash_of(types, &value), |row| has_key(&self.rows, row, &self.key, types, &value));
+        row.map_or(NONE, |row| row as u32)
+    }
+}
+
+/// Whether a row's key, of which it has the parts in these places, is that of these values.
+#[inline]
+fn has_key<'k>(
+    rows: &RowStore,
+    row: usize,
+    places: &[usize],
+    types: &[Oid],
+    value: impl Fn(usize) -> DatumRef<'k>,
+) -> bool {
+    let row = rows.row(row);
+    is_key(types, places.iter().map(|place| &row[*place]), value)
+}
+
+/// What the participants in a RIGHT or FULL join share beside the table.
+struct Marks {
+    /// Build rows that have found a partner. Relaxed: `probing` orders them.
+    matched: Box<[AtomicBool]>,
+    /// Participants that are not yet at the end of their probe side. Release when one is, pairing with Acquire of who gives the rest.
+    probing: AtomicUsize,
+    /// Woken by the last of them.
+    all: Arc<WaitCell>,
+}
+
+/// A participant that probes.
+struct Prober(Arc<Marks>);
+
+impl Prober {
+    fn new(marks: &Arc<Marks>) -> Prober {
+        marks.probing.fetch_add(1, Ordering::Relaxed);
+        Prober(Arc::clone(marks))
+    }
+}
+
+impl Drop for Prober {
+    fn drop(&mut self) {
+        if self.0.probing.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.all.wake();
+        }
     }
 }
 
@@ -66,7 +144,9 @@ enum HashJoinState {
         row: u32,
         matched: bool,
     },
-    /// Build rows without a partner, from this one on (RIGHT, FULL).
+    /// Its own probe side is at its end, those of others may not be (RIGHT, FULL).
+    Ending,
+    /// Build rows without a partner, from this one on.
     Rest(usize),
 }
 
@@ -88,7 +168,9 @@ impl HashJoin {
             building: BuildTable::new(node),
             table: Arc::new(BuildTable::new(node)),
             node: Arc::clone(node),
-            matched_rows: Vec::new(),
+            marks: None,
+            prober: None,
+            gives_rest: true,
             state: HashJoinState::Building,
             key: Vec::new(),
             probe_slots: slots_of(node.probe_keys.iter()),
@@ -115,36 +197,19 @@ impl HashJoin {
         if !has_key && !keeps {
             return Ok(());
         }
-        let table = &mut self.building;
-        let bytes = table.rows.push(registers, &node.build_slots);
-        cx.run.charge(bytes + 8)?;
-        let row = table.next_row.len() as u32;
-        table.next_row.push(END);
-        if keeps {
-            self.matched_rows.push(false);
-        }
-        if has_key {
-            let (number, new) = table.keys.insert(&self.key);
-            if new {
-                cx.run.charge(table.keys.entry_bytes())?;
-                table.first.push(row);
-            } else {
-                table.next_row[row as usize] = table.first[number];
-                table.first[number] = row;
-            }
-        }
-        Ok(())
+        let bytes = self.building.push(&node, registers, has_key.then_some(&self.key));
+        cx.run.charge(bytes)
     }
 
-    /// The number of the probe row's key.
-    fn find(&mut self, node: &HashJoinNode, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<Option<usize>> {
+    /// The newest row of the build side with the probe row's key; [`NONE`] if there is none.
+    fn find(&mut self, node: &HashJoinNode, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<u32> {
         if let Some(slots) = &self.probe_slots {
             let value = |at: usize| registers[slots[at] as usize].as_ref();
             let has_null = (0..slots.len()).any(|at| matches!(value(at), DatumRef::Null));
-            return Ok(if has_null { None } else { self.table.keys.find_by(value) });
+            return Ok(if has_null { NONE } else { self.table.find(&node.key_types, value) });
         }
         let has_key = self.read_key(&node.probe_keys, cx, registers)?;
-        Ok(if has_key { self.table.keys.find(&self.key) } else { None })
+        Ok(if has_key { self.table.find(&node.key_types, |at| self.key[at].as_ref()) } else { NONE })
     }
 
     /// Reads the build side to its end; what to wait for before that.
@@ -160,8 +225,20 @@ impl HashJoin {
             Some(table) => std::mem::swap(table, &mut self.building),
             None => self.table = Arc::new(std::mem::replace(&mut self.building, BuildTable::new(&self.node))),
         }
-        self.state = self.begun();
+        self.begin();
         Ok(None)
+    }
+
+    /// Begins the probe side, for all participants.
+    fn begin(&mut self) {
+        let rows = self.table.rows.len();
+        // Those of before may still be at work.
+        self.marks = keeps_build(self.node.join).then(|| {
+            let matched = (0..rows).map(|_| AtomicBool::new(false)).collect();
+            Arc::new(Marks { matched, probing: AtomicUsize::new(0), all: WaitCell::new() })
+        });
+        self.prober = self.marks.as_ref().map(Prober::new);
+        self.state = self.begun();
     }
 
     /// The state in which the probe side is begun.
@@ -184,14 +261,25 @@ impl Operator for HashJoin {
                 }
                 HashJoinState::Probing => match self.probe.next(cx, registers)? {
                     Next::Row => {
-                        let found = self.find(&node, cx, registers)?;
-                        let row = found.map_or(END, |number| self.table.first[number]);
+                        let row = self.find(&node, cx, registers)?;
                         self.state = HashJoinState::Matching { row, matched: false };
                     }
-                    Next::Done if keeps_build(node.join) => self.state = HashJoinState::Rest(0),
+                    Next::Done if self.marks.is_some() => {
+                        self.prober = None;
+                        if !self.gives_rest {
+                            return Ok(Next::Done);
+                        }
+                        self.state = HashJoinState::Ending;
+                    }
                     other => return Ok(other),
                 },
-                HashJoinState::Matching { row: END, matched } => {
+                HashJoinState::Ending => match &self.marks {
+                    Some(marks) if marks.probing.load(Ordering::Acquire) > 0 => {
+                        return Ok(Next::Wait(Wait::for_workers(&marks.all)));
+                    }
+                    _ => self.state = HashJoinState::Rest(0),
+                },
+                HashJoinState::Matching { row: NONE, matched } => {
                     self.state = HashJoinState::Probing;
                     match node.join {
                         JoinType::Left | JoinType::Full if !matched => {
@@ -210,8 +298,8 @@ impl Operator for HashJoin {
                 HashJoinState::Matching { row, matched } => {
                     self.table.rows.restore(row as usize, registers, &node.build_slots);
                     let fits = all_true(&node.conditions, cx, registers)?;
-                    let row_behind = self.table.next_row[row as usize];
-                    self.state = HashJoinState::Matching { row: row_behind, matched: matched || fits };
+                    let before = self.table.before[row as usize];
+                    self.state = HashJoinState::Matching { row: before, matched: matched || fits };
                     if fits && matches!(node.join, JoinType::Semi | JoinType::Anti) {
                         // One partner says it all.
                         self.state = HashJoinState::Probing;
@@ -219,8 +307,8 @@ impl Operator for HashJoin {
                             return Ok(Next::Row);
                         }
                     } else if fits {
-                        if keeps_build(node.join) {
-                            self.matched_rows[row as usize] = true;
+                        if let Some(marks) = &self.marks {
+                            marks.matched[row as usize].store(true, Ordering::Relaxed);
                         }
                         return Ok(Next::Row);
                     } else if let Some(wait) = cx.run.tick(1)? {
@@ -228,11 +316,12 @@ impl Operator for HashJoin {
                     }
                 }
                 HashJoinState::Rest(row) => {
-                    if row == self.table.rows.len() {
+                    let mark = self.marks.as_ref().and_then(|marks| marks.matched.get(row));
+                    let Some(is_matched) = mark.map(|mark| mark.load(Ordering::Relaxed)) else {
                         return Ok(Next::Done);
-                    }
+                    };
                     self.state = HashJoinState::Rest(row + 1);
-                    if !self.matched_rows[row] {
+                    if !is_matched {
                         for &slot in &node.probe_slots {
                             registers[slot as usize] = Datum::Null;
                         }
@@ -257,7 +346,8 @@ impl Operator for HashJoin {
     }
 
     fn split(&mut self, cx: &mut Cx<'_, '_>, parts: &mut Option<Arc<Parts>>) -> Result<Copied> {
-        if keeps_build(self.node.join) {
+        // Inside of an expression the others cannot be waited for.
+        if self.marks.is_some() && cx.run.in_expression > 0 {
             return Ok(None);
         }
         let Some(probe) = self.probe.split(cx, parts)? else { return Ok(None) };
@@ -267,7 +357,9 @@ impl Operator for HashJoin {
             building: BuildTable::new(&self.node),
             table: Arc::clone(&self.table),
             node: Arc::clone(&self.node),
-            matched_rows: Vec::new(),
+            marks: self.marks.clone(),
+            prober: self.marks.as_ref().map(Prober::new),
+            gives_rest: false,
             state: self.begun(),
             key: Vec::new(),
             probe_slots: self.probe_slots.clone(),
@@ -282,12 +374,10 @@ impl Operator for HashJoin {
                 Some(table) => table.clear(),
                 None => self.table = Arc::new(BuildTable::new(&self.node)),
             }
-            self.matched_rows.clear();
             self.state = HashJoinState::Building;
             self.build.rescan(forget);
         } else {
-            self.matched_rows.fill(false);
-            self.state = self.begun();
+            self.begin();
         }
     }
 }

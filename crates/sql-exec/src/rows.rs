@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::work::{self, Count};
 use base::{Oid, Result};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 use sql_ir::expr::{Code, Slot};
 use sql_plan::MaterializeNode;
 use types::{Datum, DatumRef};
@@ -135,87 +135,163 @@ impl RowStore {
     }
 }
 
-/// The numbers 0, 1, … by a hash of what they stand for: those of one hash in a chain, the newest first.
-#[derive(Debug, Default)]
-pub(super) struct Chains {
-    /// The newest number of each hash, as long as there are few.
-    heads: FxHashMap<u64, u32>,
-    /// The same of many, by the first bits of the hash: a table that grows is moved as a whole, which takes the longer the
-    /// larger it is.
-    parts: Vec<FxHashMap<u64, u32>>,
-    /// By number, the one before with the same hash; `u32::MAX` ends.
-    next: Vec<u32>,
+/// Numbers by a hash of what they stand for, in places that are tried one behind the other: as a rule one cache line says all.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    /// One, or one for each beginning of a tag: a table that grows is moved as a whole, which takes the longer the larger it is.
+    parts: Vec<Part>,
+    count: usize,
 }
 
-const END: u32 = u32::MAX;
-/// Hashes in one table before there are parts.
+/// Numbers in one table before there are parts.
 const WHOLE: usize = 1 << 15;
-/// Bits of a hash that say its part.
+/// Bits of a tag that say its part.
 const PART_BITS: u32 = 8;
+/// Places of a part at first.
+const PLACES_MIN: usize = 8;
 
-impl Chains {
-    pub fn clear(&mut self) {
-        self.heads.clear();
-        self.parts.clear();
-        self.next.clear();
-    }
+/// Some of the numbers.
+#[derive(Debug, Default)]
+struct Part {
+    /// None, or a power of two, a third of which is free.
+    places: Vec<Place>,
+    count: usize,
+}
 
+/// A number, or [`NONE`] in a place that is free.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Of the hash: the first bits are the part's, the last ones say where it is looked for first.
+    tag: u32,
+    number: u32,
+}
+
+/// No number.
+pub(super) const NONE: u32 = u32::MAX;
+
+impl Part {
+    /// Where the number is that has this tag and is meant, as `is` finds, or where it would be. REQUIRES a free place.
     #[inline]
-    fn part(hash: u64) -> usize {
-        (hash >> (u64::BITS - PART_BITS)) as usize
-    }
-
-    /// Divides the table once it is large.
-    #[cold]
-    fn divide(&mut self) {
-        self.parts = (0..1 << PART_BITS).map(|_| FxHashMap::default()).collect();
-        for (hash, number) in std::mem::take(&mut self.heads).into_iter().counted(16) {
-            self.parts[Chains::part(hash)].insert(hash, number);
+    fn place(&self, tag: u32, is: impl Fn(usize) -> bool) -> usize {
+        let mask = self.places.len() - 1;
+        let mut at = tag as usize & mask;
+        loop {
+            let place = self.places[at];
+            if place.number == NONE || (place.tag == tag && is(place.number as usize)) {
+                return at;
+            }
+            // Many keys of one hash are no accident.
+            work::beat(4);
+            at = (at + 1) & mask;
         }
     }
 
-    /// Numbers given.
+    /// Whether there is no room for one more.
+    #[inline]
+    fn is_full(&self) -> bool {
+        3 * self.count >= 2 * self.places.len()
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        work::beat(2 * self.count);
+        let room = (2 * self.places.len()).max(PLACES_MIN);
+        let before = std::mem::replace(self, Part { places: vec![Place { tag: 0, number: NONE }; room], count: 0 });
+        before.places.into_iter().filter(Place::is_taken).for_each(|place| self.add(place));
+    }
+
+    fn add(&mut self, place: Place) {
+        if self.is_full() {
+            self.grow();
+        }
+        let at = self.place(place.tag, |_| false);
+        self.places[at] = place;
+        self.count += 1;
+    }
+}
+
+impl Place {
+    fn is_taken(&self) -> bool {
+        self.number != NONE
+    }
+}
+
+impl Default for Numbers {
+    fn default() -> Numbers {
+        Numbers { parts: vec![Part::default()], count: 0 }
+    }
+}
+
+impl Numbers {
+    pub fn clear(&mut self) {
+        *self = Numbers::default();
+    }
+
+    /// How many there are.
     pub fn len(&self) -> usize {
-        self.next.len()
+        self.count
+    }
+
+    #[inline]
+    fn tag(hash: u64) -> u32 {
+        // The hashes of some values differ in a few bits only: those of floating-point numbers that are integers, say.
+        let wide = u128::from(hash) * 0x9e37_79b9_7f4a_7c15;
+        (wide as u64 ^ (wide >> 64) as u64) as u32
+    }
+
+    #[inline]
+    fn part(&self, tag: u32) -> usize {
+        if self.parts.len() == 1 { 0 } else { (tag >> (u32::BITS - PART_BITS)) as usize }
     }
 
     /// The number of this hash that `is` finds to be meant.
     #[inline]
     pub fn find(&self, hash: u64, is: impl Fn(usize) -> bool) -> Option<usize> {
-        let heads = if self.parts.is_empty() { &self.heads } else { &self.parts[Chains::part(hash)] };
-        let mut at = *heads.get(&hash)?;
-        while at != END {
-            if is(at as usize) {
-                return Some(at as usize);
-            }
-            // Many keys of one hash are no accident.
-            work::beat(8);
-            at = self.next[at as usize];
+        let tag = Numbers::tag(hash);
+        let part = &self.parts[self.part(tag)];
+        if part.count == 0 {
+            return None;
         }
-        None
+        let number = part.places[part.place(tag, is)].number;
+        (number != NONE).then_some(number as usize)
     }
 
-    /// Gives the next number to what has this hash.
+    /// The number of this hash that `is` finds to be meant, to be changed; [`NONE`] if there is none yet. REQUIRES that it is one afterwards.
     #[inline]
-    pub fn add(&mut self, hash: u64) -> usize {
-        let number = self.next.len();
-        if number == WHOLE {
-            self.divide();
+    pub fn entry(&mut self, hash: u64, is: impl Fn(usize) -> bool) -> &mut u32 {
+        let tag = Numbers::tag(hash);
+        let mut at = self.part(tag);
+        if self.parts[at].is_full() {
+            at = self.make_room(tag);
         }
-        let heads = if self.parts.is_empty() { &mut self.heads } else { &mut self.parts[Chains::part(hash)] };
-        if heads.len() == heads.capacity() {
-            work::beat(8 * heads.len());
+        let part = &mut self.parts[at];
+        let place = part.place(tag, is);
+        let place = &mut part.places[place];
+        if place.number == NONE {
+            place.tag = tag;
+            part.count += 1;
+            self.count += 1;
         }
-        let before = heads.insert(hash, number as u32);
-        self.next.push(before.unwrap_or(END));
-        number
+        &mut place.number
     }
-}
 
-/// What a look for a key has found.
-enum Looked {
-    Known(usize),
-    New { hash: u64 },
+    /// Makes room for one more of this tag; its part.
+    #[cold]
+    fn make_room(&mut self, tag: u32) -> usize {
+        if self.count == WHOLE {
+            let parts = (0..1 << PART_BITS).map(|_| Part::default()).collect();
+            let whole = std::mem::replace(&mut self.parts, parts);
+            for place in whole.into_iter().flat_map(|part| part.places).filter(Place::is_taken).counted(2) {
+                let part = self.part(place.tag);
+                self.parts[part].add(place);
+            }
+        }
+        let at = self.part(tag);
+        if self.parts[at].is_full() {
+            self.parts[at].grow();
+        }
+        at
+    }
 }
 
 /// The slots of keys that are nothing else.
@@ -223,48 +299,52 @@ pub(super) fn slots_of<'c>(keys: impl Iterator<Item = &'c Code>) -> Option<Box<[
     keys.map(|code| if let Code::Slot(slot) = code { Some(*slot) } else { None }).collect()
 }
 
+/// The hash of a key with values of these types.
+#[inline]
+pub(super) fn hash_of<'k>(types: &[Oid], value: impl Fn(usize) -> DatumRef<'k>) -> u64 {
+    let mut hasher = FxHasher::default();
+    for (at, ty) in types.iter().enumerate() {
+        match value(at) {
+            DatumRef::Int4(v) => hasher.write_i32(v),
+            DatumRef::Int8(v) => hasher.write_i64(v),
+            value => types::hash_as(*ty, &value, &mut hasher),
+        }
+    }
+    hasher.finish()
+}
+
+/// Whether two keys with values of these types are the same, as NULLs are.
+#[inline]
+pub(super) fn is_key<'o, 'k>(
+    types: &[Oid],
+    own: impl IntoIterator<Item = &'o Datum>,
+    value: impl Fn(usize) -> DatumRef<'k>,
+) -> bool {
+    own.into_iter().enumerate().all(|(at, own)| match (own, value(at)) {
+        (Datum::Int4(a), DatumRef::Int4(b)) => *a == b,
+        (Datum::Int8(a), DatumRef::Int8(b)) => *a == b,
+        (Datum::Null, DatumRef::Null) => true,
+        (Datum::Null, _) | (_, DatumRef::Null) => false,
+        (a, b) => types::compare_as(types[at], &a.as_ref(), &b).is_eq(),
+    })
+}
+
 /// Distinct keys with a number each, in order of first insertion. NULLs are equal here.
 #[derive(Debug)]
 pub(super) struct KeyTable {
     types: Box<[Oid]>,
-    chains: Chains,
+    numbers: Numbers,
     keys: RowLists<Datum>,
 }
 
 impl KeyTable {
     pub fn new(types: &[Oid]) -> KeyTable {
-        KeyTable { types: types.into(), chains: Chains::default(), keys: RowLists::default() }
+        KeyTable { types: types.into(), numbers: Numbers::default(), keys: RowLists::default() }
     }
 
     pub fn clear(&mut self) {
-        self.chains.clear();
+        self.numbers.clear();
         self.keys.clear();
-    }
-
-    #[inline]
-    fn look<'k>(&self, value: impl Fn(usize) -> DatumRef<'k>) -> Looked {
-        let mut hasher = FxHasher::default();
-        for (at, ty) in self.types.iter().enumerate() {
-            match value(at) {
-                DatumRef::Int4(v) => hasher.write_i32(v),
-                DatumRef::Int8(v) => hasher.write_i64(v),
-                value => types::hash_as(*ty, &value, &mut hasher),
-            }
-        }
-        let hash = hasher.finish();
-        let is = |number: usize| {
-            self.key(number).iter().enumerate().all(|(at, own)| match (own, value(at)) {
-                (Datum::Int4(a), DatumRef::Int4(b)) => *a == b,
-                (Datum::Int8(a), DatumRef::Int8(b)) => *a == b,
-                (Datum::Null, DatumRef::Null) => true,
-                (Datum::Null, _) | (_, DatumRef::Null) => false,
-                (a, b) => types::compare_as(self.types[at], &a.as_ref(), &b).is_eq(),
-            })
-        };
-        match self.chains.find(hash, is) {
-            Some(number) => Looked::Known(number),
-            None => Looked::New { hash },
-        }
     }
 
     /// The number of a key.
@@ -275,38 +355,42 @@ impl KeyTable {
     /// As [`KeyTable::find`], of a key whose values lie apart.
     #[inline]
     pub(crate) fn find_by<'k>(&self, value: impl Fn(usize) -> DatumRef<'k>) -> Option<usize> {
-        match self.look(value) {
-            Looked::Known(number) => Some(number),
-            Looked::New { .. } => None,
-        }
+        let hash = hash_of(&self.types, &value);
+        self.numbers.find(hash, |number| is_key(&self.types, self.key(number), &value))
     }
 
     /// The number of a key, which is added if it is new (`true`).
     pub fn insert(&mut self, key: &[Datum]) -> (usize, bool) {
-        match self.look(|at| key[at].as_ref()) {
-            Looked::Known(number) => (number, false),
-            Looked::New { hash } => {
-                self.keys.push(key.iter().cloned());
-                (self.chains.add(hash), true)
-            }
-        }
+        self.insert_as(|at| key[at].as_ref(), || key.iter().cloned())
     }
 
     /// As [`KeyTable::insert`], of a key whose values lie in a row; they are copied only if it is new.
     #[inline]
     pub(crate) fn insert_stored<'r>(&mut self, value: impl Fn(usize) -> DatumRef<'r>) -> (usize, bool) {
-        match self.look(&value) {
-            Looked::Known(number) => (number, false),
-            Looked::New { hash } => {
-                self.keys.push((0..self.types.len()).map(|at| value(at).to_owned()));
-                (self.chains.add(hash), true)
-            }
+        let columns = self.types.len();
+        self.insert_as(&value, || (0..columns).map(|at| value(at).to_owned()))
+    }
+
+    #[inline]
+    fn insert_as<'k, I: Iterator<Item = Datum>>(
+        &mut self,
+        value: impl Fn(usize) -> DatumRef<'k>,
+        copied: impl FnOnce() -> I,
+    ) -> (usize, bool) {
+        let hash = hash_of(&self.types, &value);
+        let next = self.numbers.len() as u32;
+        let number = self.numbers.entry(hash, |number| is_key(&self.types, self.keys.row(number), &value));
+        let is_new = *number == NONE;
+        if is_new {
+            *number = next;
+            self.keys.push(copied());
         }
+        (*number as usize, is_new)
     }
 
     /// How many keys there are.
     pub fn len(&self) -> usize {
-        self.chains.len()
+        self.numbers.len()
     }
 
     /// The key of a number.
@@ -316,7 +400,7 @@ impl KeyTable {
 
     /// Rough bytes that one more key takes.
     pub(crate) fn entry_bytes(&self) -> usize {
-        let last = self.chains.len().checked_sub(1).map_or(&[][..], |last| self.key(last));
+        let last = self.numbers.len().checked_sub(1).map_or(&[][..], |last| self.key(last));
         32 + last.iter().map(datum_bytes).sum::<usize>()
     }
 }
@@ -375,6 +459,36 @@ impl Operator for Materialize {
             self.rows.clear();
             self.complete = false;
             self.input.rescan(forget);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of keys, of which several have the same hash, are all found, and no others.
+    #[test]
+    fn numbers_are_found_by_hash() {
+        for alike in [1, 3, 40] {
+            let count = if alike == 40 { 4_000 } else { 3 * WHOLE };
+            // Those of integers as floating-point numbers: their last bits are zero.
+            let hash = |key: usize| ((key / alike) as f64).to_bits();
+            let mut numbers = Numbers::default();
+            for key in 0..count {
+                assert_eq!(numbers.find(hash(key), |number| number == key), None);
+                let number = numbers.entry(hash(key), |number| number == key);
+                assert_eq!(std::mem::replace(number, key as u32), NONE);
+                assert_eq!(numbers.len(), key + 1);
+            }
+            for key in 0..count {
+                assert_eq!(numbers.find(hash(key), |number| number == key), Some(key));
+                assert_eq!(*numbers.entry(hash(key), |number| number == key), key as u32);
+            }
+            assert_eq!(numbers.find(hash(count + alike), |_| true), None);
+            assert_eq!(numbers.len(), count);
+            numbers.clear();
+            assert_eq!((numbers.find(hash(0), |_| true), numbers.len()), (None, 0));
         }
     }
 }

@@ -12,7 +12,7 @@ use sql_ir::row_codec::StoredRow;
 use sql_plan::{ScanNode, SortNode, SortSlot};
 use types::{Datum, DatumRef, oid};
 
-use super::rows::Chains;
+use super::rows::{NONE, Numbers};
 use super::scan::Scan;
 use super::sort::{Kept, Sort, Source, head, order};
 use super::{Cx, Next, Operator as _};
@@ -67,7 +67,7 @@ struct Tuples {
 struct Distinct {
     columns: Vec<(u32, Oid)>,
     /// By hash, the kept rows.
-    rows: Chains,
+    rows: Numbers,
 }
 
 /// A text as it is compared and hashed; `None` if it is no text, or one that is compared by what it says.
@@ -120,15 +120,16 @@ impl Tuples {
 
     /// Whether the key of the scan's row is new; notes the row, which will be number `self.rows.len()`.
     fn is_new(&mut self) -> bool {
-        let (Some(distinct), Some(row)) = (&self.distinct, self.scan.row()) else { return true };
-        let hash = distinct.hash(row);
+        let (Some(distinct), Some(row)) = (&mut self.distinct, self.scan.row()) else { return true };
+        let (hash, columns) = (distinct.hash(row), &distinct.columns);
         let is_it = |kept| {
-            let same = |other| distinct.columns.iter().all(|&(column, ty)| is_same(row, other, column, ty));
-            self.stored(kept).is_some_and(same)
+            let same = |other| columns.iter().all(|&(column, ty)| is_same(row, other, column, ty));
+            self.node.reader.stored(self.rows.row(kept)).is_some_and(same)
         };
-        let new = distinct.rows.find(hash, is_it).is_none();
-        if let (true, Some(distinct)) = (new, &mut self.distinct) {
-            distinct.rows.add(hash);
+        let number = distinct.rows.entry(hash, is_it);
+        let new = *number == NONE;
+        if new {
+            *number = self.rows.len() as u32;
         }
         new
     }

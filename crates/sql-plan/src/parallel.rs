@@ -13,7 +13,7 @@ use sql_ir::expr::{Code, Comparison, How, Slot};
 
 use super::PlanContext;
 use super::level::Level;
-use super::node::{Access, AggregateCall, GatherNode, JoinType, KeyPart, KeyValue, Node, Parallel, ScanNode};
+use super::node::{Access, AggregateCall, GatherNode, KeyPart, KeyValue, Node, Parallel, ScanNode};
 
 /// Groups, or rows that conditions leave, for each row of the table: they are combined or handed over by one thread. More rows are handed
 /// over where a condition is long work.
@@ -93,7 +93,7 @@ fn driving(node: &Node) -> Option<&ScanNode> {
         Node::Metered(node) => driving(&node.input),
         Node::Filter(node) if all_free(&node.conditions) => driving(&node.input),
         Node::Project(node) if node.targets.iter().all(|(_, code)| is_free(code)) => driving(&node.input),
-        Node::HashJoin(node) if !matches!(node.join, JoinType::Right | JoinType::Full) => {
+        Node::HashJoin(node) => {
             (all_free(&node.probe_keys) && all_free(&node.conditions)).then(|| driving(&node.probe)).flatten()
         }
         Node::NestedLoop(node) if all_free(&node.conditions) && is_lookup(&node.inner) => driving(&node.outer),
