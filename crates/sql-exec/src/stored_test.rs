@@ -1,6 +1,6 @@
 //! Conditions that are tested where a row lies, before anything of it is copied.
 //!
-//! Responsible for: comparisons of a column with a value, with another column, with a list of constants; IS NULL.
+//! Responsible for: comparisons of a column with a value, with another column, with a list; IS NULL.
 //! Not responsible for: which conditions these are ([`sql_plan::Stage`]).
 //! Invariant: a test cannot fail. The engine calls it within a scan, which has no way to report an error of a condition.
 
@@ -14,10 +14,12 @@ use types::{Datum, DatumRef};
 pub(super) enum StoredTest<'a> {
     /// A column with a value.
     Value(&'a Comparison, usize, &'a Datum),
+    /// A column with a text.
+    Text(&'a Comparison, usize, &'a Datum),
     /// Two columns.
     Columns(&'a Comparison, usize, usize),
-    /// `= ANY` and `<> ALL` of a few constants.
-    Few { all: bool, test: &'a Comparison, column: usize, items: &'a [Code] },
+    /// `= ANY` and `<> ALL` of a few constants and values in registers.
+    Few { all: bool, test: &'a Comparison, column: usize, items: &'a [Code], registers: &'a [Datum] },
     /// The same of the values of an array.
     Array { all: bool, test: &'a Comparison, column: usize, items: &'a [Datum] },
     /// The same of many constants.
@@ -31,14 +33,20 @@ impl<'a> StoredTest<'a> {
     #[inline(always)]
     pub fn new(stage: Stage, condition: &'a Code, registers: &'a [Datum]) -> Result<StoredTest<'a>> {
         Ok(match (stage, condition) {
-            (Stage::Stored(column), Code::Compare(test, args)) => match &args[1] {
-                Code::Const(value) => StoredTest::Value(test, column, value),
-                Code::Slot(slot) => StoredTest::Value(test, column, &registers[*slot as usize]),
-                _ => return Err(not_stored()),
-            },
+            (Stage::Stored(column), Code::Compare(test, args)) => {
+                let value = match &args[1] {
+                    Code::Const(value) => value,
+                    Code::Slot(slot) => &registers[*slot as usize],
+                    _ => return Err(not_stored()),
+                };
+                match value {
+                    Datum::Text(_) => StoredTest::Text(test, column, value),
+                    value => StoredTest::Value(test, column, value),
+                }
+            }
             (Stage::Both(left, right), Code::Compare(test, _)) => StoredTest::Columns(test, left, right),
             (Stage::Stored(column), Code::AnyAllList { all, test, items, .. }) => {
-                StoredTest::Few { all: *all, test, column, items }
+                StoredTest::Few { all: *all, test, column, items, registers }
             }
             (Stage::Stored(column), Code::AnyAllArray { all, test, array, .. }) => match &**array {
                 Code::Const(Datum::Array(array)) => StoredTest::Array { all: *all, test, column, items: &array.values },
@@ -57,21 +65,18 @@ impl<'a> StoredTest<'a> {
     pub fn holds(&self, row: &StoredRow<'_>) -> bool {
         match self {
             StoredTest::Value(test, column, value) => test.test_stored(&row.get(*column), value) == Some(true),
+            StoredTest::Text(test, column, value) => is_text(row, test, *column, value),
             StoredTest::Columns(test, left, right) => {
                 test.test_both_stored(&row.get(*left), &row.get(*right)) == Some(true)
             }
-            StoredTest::Few { all, test, column, items } => {
-                let value = row.get(*column);
-                each(
-                    *all,
-                    items,
-                    |item| matches!(item, Code::Const(item) if test.test_stored(&value, item) == Some(true)),
-                )
+            StoredTest::Few { all, test, column, items, registers } => {
+                in_list(row, test, *column, *all, items, |item| match item {
+                    Code::Const(value) => value,
+                    Code::Slot(slot) => &registers[*slot as usize],
+                    _ => &Datum::Null,
+                })
             }
-            StoredTest::Array { all, test, column, items } => {
-                let value = row.get(*column);
-                each(*all, items, |item| test.test_stored(&value, item) == Some(true))
-            }
+            StoredTest::Array { all, test, column, items } => in_list(row, test, *column, *all, items, |item| item),
             StoredTest::Many { all, column, constants } => constants.has_stored(&row.get(*column)) == Some(!*all),
             StoredTest::Null(column, negated) => matches!(row.get(*column), DatumRef::Null) != *negated,
         }
@@ -80,7 +85,7 @@ impl<'a> StoredTest<'a> {
     /// Units of work that a test is.
     pub fn units(&self) -> usize {
         match self {
-            StoredTest::Value(..) | StoredTest::Columns(..) | StoredTest::Null(..) => 1,
+            StoredTest::Value(..) | StoredTest::Text(..) | StoredTest::Columns(..) | StoredTest::Null(..) => 1,
             StoredTest::Few { items, .. } => items.len(),
             StoredTest::Array { items, .. } => items.len(),
             StoredTest::Many { .. } => 8,
@@ -88,8 +93,32 @@ impl<'a> StoredTest<'a> {
     }
 }
 
+/// Whether a comparison of a column, which is a text as a rule, with a text is true. It is not looked whether the bytes are UTF-8.
+#[inline]
+fn is_text(row: &StoredRow<'_>, test: &Comparison, column: usize, value: &Datum) -> bool {
+    let by_bytes = row.text_bytes(column).and_then(|bytes| test.test_text_bytes(bytes, value));
+    by_bytes.or_else(|| test.test_stored(&row.get(column), value)) == Some(true)
+}
+
+/// Whether a comparison of a column holds of all values, otherwise of any.
+#[inline]
+fn in_list<'i, T>(
+    row: &StoredRow<'_>,
+    test: &Comparison,
+    column: usize,
+    all: bool,
+    items: &'i [T],
+    value_of: impl Fn(&'i T) -> &'i Datum,
+) -> bool {
+    if items.first().is_some_and(|item| matches!(value_of(item), Datum::Text(_))) {
+        return each(all, items, |item| is_text(row, test, column, value_of(item)));
+    }
+    let held = row.get(column);
+    each(all, items, |item| test.test_stored(&held, value_of(item)) == Some(true))
+}
+
 /// Whether a test holds of all items, otherwise of any.
-fn each<T>(all: bool, items: &[T], holds: impl FnMut(&T) -> bool) -> bool {
+fn each<'i, T>(all: bool, items: &'i [T], holds: impl FnMut(&'i T) -> bool) -> bool {
     if all { items.iter().all(holds) } else { items.iter().any(holds) }
 }
 

@@ -17,6 +17,8 @@ pub struct RowReader {
     /// Slot of the row's identity.
     pub row_slot: Option<Slot>,
     layouts: Vec<LayoutReader>,
+    /// So many columns, the first ones, go to the registers.
+    read: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -63,7 +65,13 @@ impl RowReader {
                 Ok(LayoutReader { id: desc.id, layout: RowLayout::new(&fields), steps })
             })
             .collect::<Result<_>>()?;
-        Ok(RowReader { row_slot, layouts })
+        Ok(RowReader { row_slot, layouts, read: columns.len() })
+    }
+
+    /// The same that puts only the first `read` columns into the registers. The others are looked at where they are.
+    #[must_use]
+    pub fn up_to(self, read: usize) -> RowReader {
+        RowReader { read, ..self }
     }
 
     /// Reads one row.
@@ -104,7 +112,7 @@ impl RowReader {
         if let Some(slot) = self.row_slot {
             registers[slot as usize] = Datum::Int8(row.row.0 as i64);
         }
-        Some(Reading { row: StoredRow::new(self.layout(row.layout)?, row), at: 0 })
+        Some(Reading { row: StoredRow::new(self.layout(row.layout)?, row), at: 0, end: self.read })
     }
 }
 
@@ -113,6 +121,7 @@ pub struct Reading<'r> {
     /// Where it lies.
     pub row: StoredRow<'r>,
     at: usize,
+    end: usize,
 }
 
 impl Reading<'_> {
@@ -129,7 +138,7 @@ impl Reading<'_> {
     /// Reads the others.
     #[inline]
     pub fn finish(&mut self, registers: &mut [Datum]) {
-        self.up_to(self.row.steps.len(), registers);
+        self.up_to(self.end, registers);
     }
 }
 

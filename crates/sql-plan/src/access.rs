@@ -878,13 +878,11 @@ fn index_only(
     KeyReader::new(index, level.columns(rel), |at| key_column(info, index, at))
 }
 
-/// A reader of a table's used columns that has first what the first condition needs, then what the second one does, and so on.
-/// Answers also what each needs.
+/// A reader of a table's used columns that has first what the first condition needs, then what the second one does, and so on; last what
+/// conditions test where the row lies, and nothing else asks for. Answers also what each needs.
 fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> Result<(RowReader, Box<[Stage]>)> {
-    let mut left = level.columns(rel).to_vec();
-    let mut ordered = Vec::with_capacity(left.len());
-    let mut stages = Vec::with_capacity(filter.len());
-    for condition in filter {
+    let columns = level.columns(rel);
+    let slots_of = |condition: &Code| {
         let (mut slots, mut all) = (Vec::new(), false);
         condition.visit(&mut |code| match code {
             Code::Slot(slot) => slots.push(*slot),
@@ -892,18 +890,35 @@ fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> R
             Code::Subquery { .. } => all = true,
             _ => {}
         });
+        (slots, all)
+    };
+    let is_stored: Vec<bool> = filter.iter().map(|condition| stored(condition, columns).is_some()).collect();
+    let read: Vec<_> =
+        filter.iter().zip(&is_stored).filter(|(_, stored)| !**stored).map(|(c, _)| slots_of(c)).collect();
+    let is_read = |(column, slot): &(usize, Slot)| {
+        !level.is_filtered(rel, *column) || read.iter().any(|(slots, all)| *all || slots.contains(slot))
+    };
+    let (mut left, unread): (Vec<_>, Vec<_>) = columns.iter().copied().partition(is_read);
+    let mut ordered = Vec::with_capacity(columns.len());
+    let mut needed = Vec::with_capacity(filter.len());
+    for condition in filter {
+        let (slots, all) = slots_of(condition);
         left.retain(|column| {
             let needed = all || slots.contains(&column.1);
             ordered.extend(needed.then_some(*column));
             !needed
         });
-        stages.push(stored(condition, &ordered).unwrap_or(Stage::Columns(ordered.len())));
+        needed.push(ordered.len());
     }
     ordered.append(&mut left);
-    Ok((RowReader::new(info, &ordered, level.table_row_slot(rel))?, stages.into()))
+    let end = ordered.len();
+    ordered.extend(unread);
+    let stage = |(condition, needed): (&Code, usize)| stored(condition, &ordered).unwrap_or(Stage::Columns(needed));
+    let stages = filter.iter().zip(needed).map(stage).collect();
+    Ok((RowReader::new(info, &ordered, level.table_row_slot(rel))?.up_to(end), stages))
 }
 
-/// The stage of a condition that can be tested where the row lies, given the columns that are read by then: it cannot fail, and demands of
+/// The stage of a condition that can be tested where the row lies, given the columns of the reader: it cannot fail, and demands of
 /// one column what does not depend on the row, or compares two.
 fn stored(condition: &Code, columns: &[(usize, Slot)]) -> Option<Stage> {
     let column = |code: &Code| match code {
@@ -922,7 +937,11 @@ fn stored(condition: &Code, columns: &[(usize, Slot)]) -> Option<Stage> {
             }
         }
         Code::AnyAllList { test, left, items, .. } if test.takes_stored() => {
-            let are_few = items.len() <= LIST_MAX && items.iter().all(|item| matches!(item, Code::Const(_)));
+            let is_value = |item: &Code| match item {
+                Code::Slot(_) => column(item).is_none(),
+                item => matches!(item, Code::Const(_)),
+            };
+            let are_few = items.len() <= LIST_MAX && items.iter().all(is_value);
             column(left).filter(|_| are_few).map(Stage::Stored)
         }
         Code::AnyAllArray { test, left, array, .. } if test.takes_stored() => {

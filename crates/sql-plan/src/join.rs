@@ -5,6 +5,7 @@
 //! Invariant: a condition of WHERE or of an inner join's ON is tested exactly where its rels are all there; what was derived
 //! from others (`a = b AND b = 1` means `a = 1`) only helps to find rows and is never tested instead of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base::work::{self, Count as _};
@@ -150,6 +151,7 @@ fn list(
     conjuncts: &mut Vec<Conjunct>,
     wanted: WantedRows<'_>,
 ) -> Result<Joined> {
+    let beside = level.beside_from.take();
     let mut parts = Vec::new();
     // As in PostgreSQL, what is said of a join is tested before what is said of its result: it may spare that from errors.
     let mut of_joins = Vec::new();
@@ -182,6 +184,9 @@ fn list(
         implied::derive(conjuncts);
     }
     leak::hold_back(conjuncts);
+    if let Some(beside) = beside {
+        note_filtered(level, &parts, conjuncts, beside);
+    }
     for part in &mut parts {
         by_row(level, part, conjuncts)?;
     }
@@ -200,6 +205,30 @@ fn list(
     let order = order.ok_or_else(|| Error::internal("no order of joins"))?;
     let wanted = if order.is_served { wanted } else { WantedRows::default() };
     Builder { parts: &mut parts, conjuncts, wanted, share: order.share }.build(level, &order.joins)
+}
+
+/// Notes which columns of tables only the conditions of their own scans ask for, given what is asked for beside FROM and WHERE. They need not be
+/// kept above the scans.
+fn note_filtered(level: &mut Level<'_>, parts: &[Part<'_>], conjuncts: &[Conjunct], mut asked: Vec<BTreeSet<usize>>) {
+    let part_of = |mask: Mask| parts.iter().find(|part| part.mask == mask && matches!(part.item, Item::Rel(_)));
+    let is_inner = |mask| part_of(mask).is_some_and(|part| part.join == JoinType::Inner);
+    // What a condition of one part alone asks for is asked by the scan of that part, unless it waits for others.
+    let is_own = |c: &Conjunct| c.after == 0 && !c.guard && !c.used;
+    let of_all = conjuncts.iter().filter(|c| !(is_own(c) && is_inner(c.mask)));
+    let of_parts = parts.iter().flat_map(|part| {
+        let is_table = matches!(part.item, Item::Rel(_));
+        part.on.iter().filter(move |c| !(is_own(c) && is_table && c.mask == part.mask))
+    });
+    for conjunct in of_all.chain(of_parts) {
+        walk::columns_of(&conjunct.expr, &mut |c| _ = asked[c.rel].insert(c.column));
+    }
+    for part in parts {
+        let Item::Rel(rel) = part.item else { continue };
+        if matches!(level.rels[rel].kind, RelKind::Table(_)) {
+            let columns = level.columns(rel).iter().map(|(column, _)| *column);
+            level.filtered[rel] = columns.filter(|column| !asked[rel].contains(column)).collect();
+        }
+    }
 }
 
 /// Adds to the conditions of a part what follows from those of the rows that it is joined to: `ON r.a = l.a` where `l.a = 1` means

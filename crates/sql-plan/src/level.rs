@@ -34,6 +34,10 @@ pub(super) struct Level<'a> {
     slots: usize,
     /// Slots of the used columns, by rel: (column, slot).
     columns: Vec<Vec<(usize, Slot)>>,
+    /// By rel, the columns that something beside FROM and WHERE asks for, until these are planned; `None` if rows are asked for as a whole.
+    pub beside_from: Option<Vec<BTreeSet<usize>>>,
+    /// By rel, the columns that the conditions of its own scan ask for, and nothing else.
+    pub filtered: Vec<BTreeSet<usize>>,
     /// Slots of row identities, where they are wanted.
     row_slots: Vec<Option<Slot>>,
     /// Whether the rows of a rel are used as values, by rel.
@@ -88,6 +92,8 @@ impl<'a> Level<'a> {
             rels,
             slots: cx.params,
             columns: Vec::new(),
+            beside_from: None,
+            filtered: vec![BTreeSet::new(); rels.len()],
             row_slots: vec![None; rels.len()],
             whole,
             present: vec![None; rels.len()],
@@ -110,15 +116,36 @@ impl<'a> Level<'a> {
         level
     }
 
+    /// Notes what a query asks of its rows beside FROM and WHERE, if it asks for no rows as a whole.
+    pub(crate) fn note_beside_from(&mut self, query: &Query) {
+        if !query.locking.is_empty() || self.whole.contains(&true) || self.row_slots.iter().any(Option::is_some) {
+            return;
+        }
+        let mut asked = vec![BTreeSet::new(); self.rels.len()];
+        walk::walk_beside_from(query, 0, &mut |expr, depth| match expr {
+            Expr::Column(c) if c.level == depth => _ = asked[c.rel].insert(c.column),
+            _ => {}
+        });
+        self.beside_from = Some(asked);
+    }
+
+    /// Whether nothing but the conditions of a rel's own scan asks for a column.
+    pub(crate) fn is_filtered(&self, rel: usize, column: usize) -> bool {
+        self.filtered[rel].contains(&column)
+    }
+
     /// A new slot.
     pub fn slot(&mut self) -> Slot {
         self.slots += 1;
         (self.slots - 1) as Slot
     }
 
-    /// All slots that values of rows lie in by now: those behind the parameters.
+    /// All slots that values of rows lie in by now, those behind the parameters, but for what only scans ask for.
     pub fn slots_so_far(&self) -> Vec<Slot> {
-        (self.cx.params as Slot..self.slots as Slot).collect()
+        let rels = (0..self.rels.len()).filter(|rel| !self.filtered[*rel].is_empty());
+        let of_rel = |rel: usize| self.columns[rel].iter().filter(move |(column, _)| self.is_filtered(rel, *column));
+        let left_out: BTreeSet<Slot> = rels.flat_map(of_rel).map(|(_, slot)| *slot).collect();
+        (self.cx.params as Slot..self.slots as Slot).filter(|slot| !left_out.contains(slot)).collect()
     }
 
     /// The used columns of a rel: (column, slot).
@@ -175,10 +202,11 @@ impl<'a> Level<'a> {
         self.row_slots[rel]
     }
 
-    /// All slots of a rel.
+    /// All slots of a rel that something above its scan asks for.
     pub(crate) fn rel_slots(&self, rel: usize) -> Vec<Slot> {
         let present = self.present[rel].filter(|slot| self.row_slots[rel] != Some(*slot));
-        self.columns[rel].iter().map(|(_, slot)| *slot).chain(self.row_slots[rel]).chain(present).collect()
+        let columns = self.columns[rel].iter().filter(|(column, _)| !self.is_filtered(rel, *column));
+        columns.map(|(_, slot)| *slot).chain(self.row_slots[rel]).chain(present).collect()
     }
 
     /// Gives the rels on the null sides of outer joins a slot that says whether there is a row, if their rows are used as values:

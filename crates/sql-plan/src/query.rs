@@ -85,6 +85,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         level.shown_output = listed(query.targets.iter().filter(|t| !t.junk).map(|t| &t.expr), level);
     }
     let grouped = query.is_grouped();
+    level.note_beside_from(query);
     let goal = goal(level, query);
     let wanted = WantedRows { order: &goal.order, limit: goal.limit, is_whole: goal.serves != Serves::Rows };
     let extremes = if grouped { extremes(level, query)? } else { None };

@@ -87,6 +87,13 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
 /// As [`walk_query`] without the sides of a set operation, which cannot refer to the query's own rels: each link of a chain of
 /// them is walked once so.
 pub(super) fn walk_what_sees_rels<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
+    query.from.iter().for_each(|from| walk_from(from, depth, f));
+    query.filter.iter().for_each(|e| walk(e, depth, f));
+    walk_beside_from(query, depth, f);
+}
+
+/// As [`walk_what_sees_rels`] without FROM and WHERE.
+pub(super) fn walk_beside_from<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
     work::beat(8);
     query.ctes.iter().for_each(|cte| walk_query(&cte.query, depth + 1, f));
     for rel in &query.rels {
@@ -109,9 +116,8 @@ pub(super) fn walk_what_sees_rels<'a>(query: &'a Query, depth: usize, f: &mut dy
             | RelKind::WorkTable(_) => {}
         }
     }
-    query.from.iter().for_each(|from| walk_from(from, depth, f));
     query.guards.iter().for_each(|guard| walk(&guard.condition, depth, f));
-    let single = [&query.filter, &query.having, &query.limit, &query.offset];
+    let single = [&query.having, &query.limit, &query.offset];
     single.into_iter().flatten().for_each(|e| walk(e, depth, f));
     query.targets.iter().for_each(|t| walk(&t.expr, depth, f));
     query.group_by.iter().for_each(|e| walk(e, depth, f));

@@ -88,6 +88,20 @@ pub fn compare_as(ty: Oid, a: &DatumRef<'_>, b: &DatumRef<'_>) -> Ordering {
     }
 }
 
+/// As [`compare_as`] of texts whose bytes these are; `None` for a type that is not compared by its bytes.
+#[inline]
+pub fn compare_text_bytes(ty: Oid, a: &[u8], b: &[u8]) -> Option<Ordering> {
+    let shorter = a.len().min(b.len());
+    if shorter > LONG {
+        work::beat(work::bytes(shorter));
+    }
+    match ty {
+        oid::JSONB => None,
+        oid::BPCHAR => Some(trimmed(a).cmp(trimmed(b))),
+        _ => Some(a.cmp(b)),
+    }
+}
+
 /// A number that orders as [`compare_as`] does, as far as it goes: a lesser one is that of a lesser value, equal ones say
 /// nothing. Sorts compare it first, which is one instruction (the key prefixes of Nyberg et al., "AlphaSort", 1994).
 pub fn abbreviate(ty: Oid, value: &DatumRef<'_>) -> u64 {
@@ -129,7 +143,11 @@ pub(crate) fn difference(a: &[u8], b: &[u8]) -> i32 {
 
 /// What of a `char(n)` takes part in comparisons.
 pub(crate) fn without_blanks(text: &str) -> &[u8] {
-    text.trim_end_matches(' ').as_bytes()
+    trimmed(text.as_bytes())
+}
+
+fn trimmed(text: &[u8]) -> &[u8] {
+    &text[..text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1)]
 }
 
 /// Bytes of texts beyond which comparing them is counted.

@@ -121,6 +121,17 @@ impl Comparison {
         Some(satisfies(self.op, order))
     }
 
+    /// Tests a text whose bytes these are; `None` if the value is none, or is not compared by its bytes.
+    #[inline]
+    pub fn test_text_bytes(&self, left: &[u8], right: &Datum) -> Option<bool> {
+        match (self.how, right) {
+            (How::Order(ty), Datum::Text(right)) => {
+                Some(satisfies(self.op, types::compare_text_bytes(ty, left, right.as_bytes())?))
+            }
+            _ => None,
+        }
+    }
+
     /// Tests two values where they lie; `None` if one is NULL. REQUIRES [`Comparison::takes_stored`].
     #[inline]
     pub fn test_both_stored(&self, left: &DatumRef<'_>, right: &DatumRef<'_>) -> Option<bool> {
