@@ -194,7 +194,7 @@ impl Part {
 
     #[cold]
     fn grow(&mut self) {
-        work::beat(2 * self.count);
+        work::beat(16 * self.count);
         let room = (2 * self.places.len()).max(PLACES_MIN);
         let before = std::mem::replace(self, Part { places: vec![Place { tag: 0, number: NONE }; room], count: 0 });
         before.places.into_iter().filter(Place::is_taken).for_each(|place| self.add(place));
@@ -281,7 +281,7 @@ impl Numbers {
         if self.count == WHOLE {
             let parts = (0..1 << PART_BITS).map(|_| Part::default()).collect();
             let whole = std::mem::replace(&mut self.parts, parts);
-            for place in whole.into_iter().flat_map(|part| part.places).filter(Place::is_taken).counted(2) {
+            for place in whole.into_iter().flat_map(|part| part.places).filter(Place::is_taken).counted(16) {
                 let part = self.part(place.tag);
                 self.parts[part].add(place);
             }

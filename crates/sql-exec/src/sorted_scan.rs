@@ -83,7 +83,7 @@ fn text<'r>(row: StoredRow<'r>, column: u32, ty: Oid) -> Option<&'r [u8]> {
         },
     };
     Some(match ty {
-        oid::BPCHAR => &text[..text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1)],
+        oid::BPCHAR => types::trimmed(text),
         _ => text,
     })
 }

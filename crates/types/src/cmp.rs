@@ -146,7 +146,9 @@ pub(crate) fn without_blanks(text: &str) -> &[u8] {
     trimmed(text.as_bytes())
 }
 
-fn trimmed(text: &[u8]) -> &[u8] {
+/// The bytes of a `char(n)` that take part in comparisons: those before trailing blanks.
+#[inline]
+pub fn trimmed(text: &[u8]) -> &[u8] {
     &text[..text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1)]
 }
 

@@ -32,7 +32,7 @@ mod typmod;
 pub mod user;
 
 pub use array::{DIMENSIONS_MAX, too_many_dimensions};
-pub use cmp::{abbreviate, compare, compare_as, compare_text_bytes, hash_as, hash_datum};
+pub use cmp::{abbreviate, compare, compare_as, compare_text_bytes, hash_as, hash_datum, trimmed};
 pub use datum::{
     Array, ArrayRef, Datum, DatumRef, Interval, LONG, Record, copied, relabelled, shared, type_of, written,
 };
