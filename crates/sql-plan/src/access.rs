@@ -892,19 +892,19 @@ fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> R
         });
         (slots, all)
     };
-    let is_stored: Vec<bool> = filter.iter().map(|condition| stored(condition, columns).is_some()).collect();
-    let read: Vec<_> =
-        filter.iter().zip(&is_stored).filter(|(_, stored)| !**stored).map(|(c, _)| slots_of(c)).collect();
+    let needs: Vec<(Vec<Slot>, bool)> = filter.iter().map(slots_of).collect();
     let is_read = |(column, slot): &(usize, Slot)| {
-        !level.is_filtered(rel, *column) || read.iter().any(|(slots, all)| *all || slots.contains(slot))
+        let reads = |(condition, (slots, all)): (&Code, &(Vec<Slot>, bool))| {
+            (*all || slots.contains(slot)) && stored(condition, columns).is_none()
+        };
+        !level.is_filtered(rel, *column) || filter.iter().zip(&needs).any(reads)
     };
     let (mut left, unread): (Vec<_>, Vec<_>) = columns.iter().copied().partition(is_read);
     let mut ordered = Vec::with_capacity(columns.len());
     let mut needed = Vec::with_capacity(filter.len());
-    for condition in filter {
-        let (slots, all) = slots_of(condition);
+    for (slots, all) in &needs {
         left.retain(|column| {
-            let needed = all || slots.contains(&column.1);
+            let needed = *all || slots.contains(&column.1);
             ordered.extend(needed.then_some(*column));
             !needed
         });
