@@ -9,7 +9,7 @@ use sql_ir::expr::{Code, Slot, all_true};
 use sql_plan::{HashJoinNode, JoinType, Node};
 use types::{Datum, DatumRef};
 
-use super::rows::{NONE, Numbers, RowStore, hash_of, is_key, slots_of};
+use super::rows::{NONE, Numbers, RowLists, RowStore, hash_of, is_key, slots_of};
 use super::team::{Copied, Parts};
 use super::{Cx, Next, Operator, operator};
 
@@ -45,7 +45,7 @@ struct BuildTable {
     /// Where the parts of a key are in a row.
     key: Box<[usize]>,
     /// By row, the one before with the same key.
-    before: Vec<u32>,
+    before: RowLists<u32>,
 }
 
 impl BuildTable {
@@ -59,7 +59,7 @@ impl BuildTable {
             })
         };
         let key = node.build_keys.iter().map(place).collect();
-        BuildTable { newest: Numbers::default(), rows: RowStore::default(), key, before: Vec::new() }
+        BuildTable { newest: Numbers::default(), rows: RowStore::default(), key, before: RowLists::default() }
     }
 
     fn clear(&mut self) {
@@ -81,7 +81,7 @@ impl BuildTable {
                 self.newest.entry(hash_of(types, value), |row| has_key(&self.rows, row, &self.key, types, value));
             std::mem::replace(newest, row as u32)
         });
-        self.before.push(before.unwrap_or(NONE));
+        self.before.push(std::iter::once(before.unwrap_or(NONE)));
         bytes + PLACE_BYTES
     }
 
@@ -298,7 +298,7 @@ impl Operator for HashJoin {
                 HashJoinState::Matching { row, matched } => {
                     self.table.rows.restore(row as usize, registers, &node.build_slots);
                     let fits = all_true(&node.conditions, cx, registers)?;
-                    let before = self.table.before[row as usize];
+                    let before = self.table.before.row(row as usize)[0];
                     self.state = HashJoinState::Matching { row: before, matched: matched || fits };
                     if fits && matches!(node.join, JoinType::Semi | JoinType::Anti) {
                         // One partner says it all.

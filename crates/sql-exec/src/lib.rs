@@ -23,6 +23,7 @@ pub mod foreign_key;
 mod function_scan;
 mod gather;
 mod hash_join;
+mod in_place;
 mod incremental_sort;
 mod limit;
 mod lock_rows;

@@ -3,7 +3,7 @@
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use base::work::{self, Count};
+use base::work;
 use base::{Oid, Result};
 use rustc_hash::FxHasher;
 use sql_ir::expr::{Code, Slot};
@@ -135,27 +135,33 @@ impl RowStore {
     }
 }
 
-/// Numbers by a hash of what they stand for, in places that are tried one behind the other: as a rule one cache line says all.
+/// Numbers by a hash of what they stand for, in places that are tried one behind the other: as a rule one cache line says all. The
+/// places are in parts, each for the tags of one beginning (extendible hashing): a part that is full is divided, so that no step
+/// of a table that grows takes the longer the larger it is.
 #[derive(Debug)]
 pub(super) struct Numbers {
-    /// One, or one for each beginning of a tag: a table that grows is moved as a whole, which takes the longer the larger it is.
+    /// By the first `depth` bits of a tag, its part. Parts of fewer bits are in it more than once, one beside the other.
+    directory: Vec<u32>,
+    depth: u32,
     parts: Vec<Part>,
     count: usize,
 }
 
-/// Numbers in one table before there are parts.
-const WHOLE: usize = 1 << 15;
-/// Bits of a tag that say its part.
-const PART_BITS: u32 = 8;
 /// Places of a part at first.
 const PLACES_MIN: usize = 8;
+/// Places of a part that is divided when it is full.
+const PLACES_MAX: usize = 2048;
+/// Bits that the tags of a part have in common at most: one with more of them grows. Tags that are all the same are no accident.
+const DEPTH_MAX: u32 = 16;
 
 /// Some of the numbers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Part {
     /// None, or a power of two, a third of which is free.
     places: Vec<Place>,
     count: usize,
+    /// First bits that its tags have in common.
+    depth: u32,
 }
 
 /// A number, or [`NONE`] in a place that is free.
@@ -170,6 +176,11 @@ struct Place {
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Part {
+    /// A part without numbers.
+    fn new(places: usize, depth: u32) -> Part {
+        Part { places: vec![Place { tag: 0, number: NONE }; places], count: 0, depth }
+    }
+
     /// Where the number is that has this tag and is meant, as `is` finds, or where it would be. REQUIRES a free place.
     #[inline]
     fn place(&self, tag: u32, is: impl Fn(usize) -> bool) -> usize {
@@ -192,33 +203,40 @@ impl Part {
         3 * self.count >= 2 * self.places.len()
     }
 
-    #[cold]
+    /// Doubles the places.
     fn grow(&mut self) {
-        work::beat(16 * self.count);
-        let room = (2 * self.places.len()).max(PLACES_MIN);
-        let before = std::mem::replace(self, Part { places: vec![Place { tag: 0, number: NONE }; room], count: 0 });
-        before.places.into_iter().filter(Place::is_taken).for_each(|place| self.add(place));
+        let larger = Part::new((2 * self.places.len()).max(PLACES_MIN), self.depth);
+        std::mem::replace(self, larger).taken().for_each(|place| self.add(place));
     }
 
-    fn add(&mut self, place: Place) {
-        if self.is_full() {
-            self.grow();
+    /// Keeps the numbers whose tags go on with a zero; the part of the others.
+    fn divide(&mut self) -> Part {
+        let depth = self.depth + 1;
+        let mut others = Part::new(self.places.len(), depth);
+        let both = std::mem::replace(self, Part::new(self.places.len(), depth));
+        for place in both.taken() {
+            let goes_on_with_one = place.tag >> (u32::BITS - depth) & 1 == 1;
+            if goes_on_with_one { others.add(place) } else { self.add(place) }
         }
+        others
+    }
+
+    fn taken(self) -> impl Iterator<Item = Place> {
+        work::beat(16 * self.count);
+        self.places.into_iter().filter(|place| place.number != NONE)
+    }
+
+    /// Adds what is not there yet. REQUIRES a free place.
+    fn add(&mut self, place: Place) {
         let at = self.place(place.tag, |_| false);
         self.places[at] = place;
         self.count += 1;
     }
 }
 
-impl Place {
-    fn is_taken(&self) -> bool {
-        self.number != NONE
-    }
-}
-
 impl Default for Numbers {
     fn default() -> Numbers {
-        Numbers { parts: vec![Part::default()], count: 0 }
+        Numbers { directory: vec![0], depth: 0, parts: vec![Part::new(0, 0)], count: 0 }
     }
 }
 
@@ -239,9 +257,15 @@ impl Numbers {
         (wide as u64 ^ (wide >> 64) as u64) as u32
     }
 
+    /// Where the first `depth` bits of a tag are in a directory of so many.
+    #[inline]
+    fn beginning(tag: u32, depth: u32) -> usize {
+        (u64::from(tag) >> (u32::BITS - depth)) as usize
+    }
+
     #[inline]
     fn part(&self, tag: u32) -> usize {
-        if self.parts.len() == 1 { 0 } else { (tag >> (u32::BITS - PART_BITS)) as usize }
+        self.directory[Numbers::beginning(tag, self.depth)] as usize
     }
 
     /// The number of this hash that `is` finds to be meant.
@@ -278,19 +302,27 @@ impl Numbers {
     /// Makes room for one more of this tag; its part.
     #[cold]
     fn make_room(&mut self, tag: u32) -> usize {
-        if self.count == WHOLE {
-            let parts = (0..1 << PART_BITS).map(|_| Part::default()).collect();
-            let whole = std::mem::replace(&mut self.parts, parts);
-            for place in whole.into_iter().flat_map(|part| part.places).filter(Place::is_taken).counted(16) {
-                let part = self.part(place.tag);
-                self.parts[part].add(place);
+        loop {
+            let at = self.part(tag);
+            let part = &mut self.parts[at];
+            if !part.is_full() {
+                return at;
             }
+            if part.places.len() < PLACES_MAX || part.depth == DEPTH_MAX {
+                part.grow();
+                return at;
+            }
+            let (others, depth) = (part.divide(), part.depth);
+            let new = self.parts.len() as u32;
+            self.parts.push(others);
+            if depth > self.depth {
+                self.directory = self.directory.iter().flat_map(|&part| [part, part]).collect();
+                self.depth = depth;
+            }
+            let entries = 1 << (self.depth - depth);
+            let first = (Numbers::beginning(tag, depth) | 1) * entries;
+            self.directory[first..first + entries].fill(new);
         }
-        let at = self.part(tag);
-        if self.parts[at].is_full() {
-            self.parts[at].grow();
-        }
-        at
     }
 }
 
@@ -470,8 +502,7 @@ mod tests {
     /// Numbers of keys, of which several have the same hash, are all found, and no others.
     #[test]
     fn numbers_are_found_by_hash() {
-        for alike in [1, 3, 40] {
-            let count = if alike == 40 { 4_000 } else { 3 * WHOLE };
+        for (alike, count) in [(1, 200_000), (3, 100_000), (40, 4_000), (3_000, 6_000)] {
             // Those of integers as floating-point numbers: their last bits are zero.
             let hash = |key: usize| ((key / alike) as f64).to_bits();
             let mut numbers = Numbers::default();
@@ -486,6 +517,9 @@ mod tests {
                 assert_eq!(*numbers.entry(hash(key), |number| number == key), key as u32);
             }
             assert_eq!(numbers.find(hash(count + alike), |_| true), None);
+            // Parts of different tags are divided, those of one tag grow.
+            let largest = numbers.parts.iter().map(|part| part.places.len()).max();
+            assert_eq!(largest > Some(PLACES_MAX), alike > PLACES_MAX);
             assert_eq!(numbers.len(), count);
             numbers.clear();
             assert_eq!((numbers.find(hash(0), |_| true), numbers.len()), (None, 0));

@@ -15,6 +15,7 @@ use sql_ir::system_column::row_at;
 use sql_plan::{Access, KeyColumn, KeyPart, KeySpan, KeyValue, ListSource, ScanNode, Stage};
 use types::{Datum, oid};
 
+use super::in_place;
 use super::stored_test::StoredTest;
 use super::team::{Copied, Parts, in_parts};
 use super::{Cx, Next, Operator};
@@ -403,6 +404,7 @@ fn passes(
                 reading.up_to(needed, registers);
                 condition.truth(cx, registers)? == Some(true)
             }
+            Stage::InPlace => in_place::truth(condition, &reading.row, cx, registers)? == Some(true),
             stage => StoredTest::new(stage, condition, registers)?.holds(&reading.row),
         };
         if !holds {

@@ -7,7 +7,7 @@ use base::{Error, Oid, Result};
 use types::oid::*;
 use types::{Array, Datum};
 
-use super::{Accumulator, Aggregate, Function, ScalarFn, SetFn, SetFunction, Volatility};
+use super::{Accumulator, Aggregate, Function, ScalarFn, SetFn, SetFunction, TextChange, TextTest, Volatility};
 
 /// Whether each value of a type is a few bytes.
 const fn is_small(ty: Oid) -> bool {
@@ -58,6 +58,8 @@ const fn scalar(
         is_light: are_small(args, ret),
         draws: false,
         spells: false,
+        on_texts: None,
+        on_text: None,
         eval,
     }
 }
@@ -100,6 +102,18 @@ impl Function {
     /// The function writes values of any type without being told of which they are.
     pub(crate) const fn spelling(mut self) -> Function {
         self.spells = true;
+        self
+    }
+
+    /// The function is this test of two texts.
+    pub(crate) const fn on_texts(mut self, test: TextTest) -> Function {
+        self.on_texts = Some(test);
+        self
+    }
+
+    /// The function makes this of a text.
+    pub(crate) const fn on_text(mut self, change: TextChange) -> Function {
+        self.on_text = Some(change);
         self
     }
 

@@ -38,7 +38,7 @@ pub use like_prefix::{LIKE_BEHIND, LIKE_FIRST, LikePrefix};
 pub use session::{IDENTITY_VALUE, Question, answer, question};
 mod sets;
 mod size;
-pub use size::{call, weight};
+pub use size::{call, change_text, test_texts, weight};
 mod spread;
 mod text;
 mod user;
@@ -47,6 +47,7 @@ mod windows;
 mod words;
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
 
 use base::{Error, Oid, Result};
@@ -483,9 +484,19 @@ pub struct Function {
     /// A call passes, before the arguments that are written, one more: the `oid[]` of their types. Functions of any type need it, since a
     /// value does not tell `text` from `json` or `varchar`, nor `oid` from `regclass`.
     pub wants_types: bool,
+    /// What it does, if it tests two texts and keeps neither: a caller may lend them.
+    pub on_texts: Option<TextTest>,
+    /// What it does, if it makes a text of another one: a caller may lend it.
+    pub on_text: Option<TextChange>,
     /// Code.
     pub eval: ScalarFn,
 }
+
+/// A test of two texts.
+pub type TextTest = fn(&str, &str) -> Result<bool>;
+
+/// A text made of another one.
+pub type TextChange = fn(&str) -> Cow<'_, str>;
 
 /// A set-returning function's code: all rows at once, each with the function's columns.
 pub type SetFn = fn(&dyn EvalContext, &[Datum]) -> Result<SetRows>;

@@ -1,14 +1,17 @@
 //! Calls whose arguments are large: what they will need is asked for before they are made.
 //!
-//! Responsible for: the one way functions are called ([`call`]), what a call needs for arguments of so many bytes.
+//! Responsible for: the one way functions are called ([`call`]; [`test_texts`] and [`change_text`] for texts that are lent), what a
+//! call needs for arguments of so many bytes.
 //! Not responsible for: functions whose result does not follow from the size of their arguments (`repeat`, `lpad`, `format`,
 //! aggregates): they ask themselves (`types::room`).
 //! Invariant: no function is called with large arguments, and none answers a value beyond 1 GB, that was not asked for.
 
-use base::Result;
+use std::borrow::Cow;
+
+use base::{Result, watch, work};
 use types::{Datum, room};
 
-use super::{EvalContext, Function};
+use super::{EvalContext, Function, TextChange, TextTest};
 
 /// Bytes of a value, of an array or record without what its elements hold beside themselves.
 #[inline]
@@ -40,6 +43,39 @@ pub fn call(function: &Function, cx: &dyn EvalContext, args: &[Datum]) -> Result
         return Err(room::too_long());
     }
     Ok(value)
+}
+
+/// Tests two texts that are lent, neither of them NULL, by a function's [`Function::on_texts`].
+///
+/// # Errors
+/// Those of the function; 53200 without memory for the call.
+#[inline]
+pub fn test_texts(function: &Function, test: TextTest, a: &str, b: &str) -> Result<bool> {
+    let bytes = a.len() + b.len();
+    watch::calls(function.oid);
+    work::step(4 + (bytes / 8).min(work::QUANTUM as usize / 2))?;
+    if bytes >= room::LARGE {
+        ask(function, bytes)?;
+    }
+    test(a, b)
+}
+
+/// Makes a text of one that is lent, by a function's [`Function::on_text`].
+///
+/// # Errors
+/// 53200 without memory for the call, 54000 for a text that is too long.
+#[inline]
+pub fn change_text<'t>(function: &Function, change: TextChange, text: &'t str) -> Result<Cow<'t, str>> {
+    watch::calls(function.oid);
+    work::step(4 + (text.len() / 8).min(work::QUANTUM as usize / 2))?;
+    if text.len() >= room::LARGE {
+        ask(function, text.len())?;
+    }
+    let made = change(text);
+    if made.len() > room::VALUE_MAX {
+        return Err(room::too_long());
+    }
+    Ok(made)
 }
 
 #[cold]

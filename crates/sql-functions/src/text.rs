@@ -13,6 +13,8 @@ pub(super) mod regexp;
 pub(super) mod search;
 pub(super) mod unicode;
 
+use std::borrow::Cow;
+
 use base::work::{self, Count};
 use base::{Error, Result, SqlState};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -84,12 +86,36 @@ macro_rules! counted {
     };
 }
 
-fn lower(text: &str) -> String {
-    if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().counted(4).map(like::lower).collect() }
+/// The lower case of a text, which is lent if it is that already.
+fn lower(text: &str) -> Cow<'_, str> {
+    if !text.is_ascii() {
+        return Cow::Owned(text.chars().counted(4).map(like::lower).collect());
+    }
+    let changes = text.bytes().any(|b| b.is_ascii_uppercase());
+    if changes { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) }
 }
 
-fn upper(text: &str) -> String {
-    if text.is_ascii() { text.to_ascii_uppercase() } else { text.chars().counted(4).map(like::upper).collect() }
+/// The upper case of a text, which is lent if it is that already.
+fn upper(text: &str) -> Cow<'_, str> {
+    if !text.is_ascii() {
+        return Cow::Owned(text.chars().counted(4).map(like::upper).collect());
+    }
+    let changes = text.bytes().any(|b| b.is_ascii_lowercase());
+    if changes { Cow::Owned(text.to_ascii_uppercase()) } else { Cow::Borrowed(text) }
+}
+
+/// A function that makes a text of another one, which may be as it is.
+macro_rules! change {
+    ($oid:literal, $name:literal, $f:ident) => {
+        immutable($oid, $name, &[TEXT], TEXT, |_, args| match args {
+            [Datum::Text(text)] => Ok(match $f(text) {
+                Cow::Borrowed(_) => args[0].clone(),
+                Cow::Owned(changed) => changed.into(),
+            }),
+            _ => mismatched(args),
+        })
+        .on_text($f)
+    };
 }
 
 fn initcap(text: &str) -> String {
@@ -393,8 +419,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(459, "text_smaller", &[TEXT, TEXT], TEXT, text_smaller).leakproof(),
     immutable(849, "position", &[TEXT, TEXT], INT4, two!(|a, b| position(a, b))),
     immutable(868, "strpos", &[TEXT, TEXT], INT4, two!(|a, b| position(a, b))),
-    immutable(870, "lower", &[TEXT], TEXT, one!(|a| lower(a))),
-    immutable(871, "upper", &[TEXT], TEXT, one!(|a| upper(a))),
+    change!(870, "lower", lower),
+    change!(871, "upper", upper),
     immutable(872, "initcap", &[TEXT], TEXT, one!(|a| initcap(a))),
     immutable(873, "lpad", &[TEXT, INT4, TEXT], TEXT, lpad),
     immutable(874, "rpad", &[TEXT, INT4, TEXT], TEXT, rpad),

@@ -158,6 +158,12 @@ impl<'r> StoredRow<'r> {
         StoredRow { tuple, steps: &reader.steps, row: row.row, writer: row.writer }
     }
 
+    /// The column that is read into this slot.
+    #[inline]
+    pub fn find(&self, slot: Slot) -> Option<usize> {
+        self.steps.iter().position(|(to, _)| *to == slot)
+    }
+
     /// A column of the row, borrowed from where it lies.
     #[inline]
     pub fn get(&self, column: usize) -> DatumRef<'r> {

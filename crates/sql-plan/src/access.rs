@@ -834,7 +834,9 @@ fn scan_by(
     let filter_condition = conditions(&filter_exprs);
     let (reader, stages) = staged(level, rel, info, &filter)?;
     let pushed = match (&keys, content) {
-        (None, RowContent::Tuple) => stages.iter().take_while(|stage| !matches!(stage, Stage::Columns(_))).count(),
+        (None, RowContent::Tuple) => {
+            stages.iter().take_while(|stage| !matches!(stage, Stage::Columns(_) | Stage::InPlace)).count()
+        }
         _ => 0,
     };
     let node = ScanNode {
@@ -895,7 +897,7 @@ fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> R
     let needs: Vec<(Vec<Slot>, bool)> = filter.iter().map(slots_of).collect();
     let is_read = |(column, slot): &(usize, Slot)| {
         let reads = |(condition, (slots, all)): (&Code, &(Vec<Slot>, bool))| {
-            (*all || slots.contains(slot)) && stored(condition, columns).is_none()
+            (*all || slots.contains(slot)) && stored(condition, columns).is_none() && !is_in_place(condition, columns)
         };
         !level.is_filtered(rel, *column) || filter.iter().zip(&needs).any(reads)
     };
@@ -913,7 +915,11 @@ fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> R
     ordered.append(&mut left);
     let end = ordered.len();
     ordered.extend(unread);
-    let stage = |(condition, needed): (&Code, usize)| stored(condition, &ordered).unwrap_or(Stage::Columns(needed));
+    let stage = |(condition, needed): (&Code, usize)| match stored(condition, &ordered) {
+        Some(stage) => stage,
+        None if is_in_place(condition, &ordered) => Stage::InPlace,
+        None => Stage::Columns(needed),
+    };
     let stages = filter.iter().zip(needed).map(stage).collect();
     Ok((RowReader::new(info, &ordered, level.table_row_slot(rel))?.up_to(end), stages))
 }
@@ -952,6 +958,42 @@ fn stored(condition: &Code, columns: &[(usize, Slot)]) -> Option<Stage> {
         Code::IsNull(value, _) => column(value).map(Stage::Stored),
         _ => None,
     }
+}
+
+/// Whether a condition is about the row and can be evaluated where it lies, given the columns of the reader.
+fn is_in_place(condition: &Code, columns: &[(usize, Slot)]) -> bool {
+    let is_lent = |code: &Code| matches!(code, Code::Slot(_) | Code::Const(_));
+    match condition {
+        Code::And(args) | Code::Or(args) => args.iter().all(|arg| is_in_place(arg, columns)),
+        Code::Not(arg) => is_in_place(arg, columns),
+        Code::Compare(test, args) if test.takes_stored() && args.iter().all(is_lent) => true,
+        Code::IsNull(arg, _) if is_lent(arg) => true,
+        Code::Call { function, args } if function.on_texts.is_some() => {
+            args.iter().all(|arg| is_text_in_place(arg, columns))
+        }
+        condition => is_of_no_column(condition, columns),
+    }
+}
+
+/// The same of a text.
+fn is_text_in_place(text: &Code, columns: &[(usize, Slot)]) -> bool {
+    match text {
+        Code::Slot(_) => true,
+        Code::Call { function, args } if function.on_text.is_some() => is_text_in_place(&args[0], columns),
+        text => is_of_no_column(text, columns),
+    }
+}
+
+/// Whether an expression takes nothing from the row.
+fn is_of_no_column(code: &Code, columns: &[(usize, Slot)]) -> bool {
+    let mut is_free = true;
+    code.visit(&mut |code| match code {
+        Code::Slot(slot) => is_free &= columns.iter().all(|(_, to)| to != slot),
+        // What a subquery takes from the row is not told here.
+        Code::Subquery { .. } => is_free = false,
+        _ => {}
+    });
+    is_free
 }
 
 /// Values of a list that are compared one by one where a row lies, at most.

@@ -46,6 +46,8 @@ pub enum Stage {
     Stored(usize),
     /// It compares these two columns, and is tested where the row lies.
     Both(usize, usize),
+    /// It is evaluated where the row lies, and may fail.
+    InPlace,
 }
 
 /// Which rows a scan visits.

@@ -134,12 +134,14 @@ fn ilike(text: &str, pattern: &str) -> Result<bool> {
     like(&fold(text), &fold(pattern))
 }
 
+/// A function that tests a text with a pattern.
 macro_rules! text {
-    ($f:ident, $holds:literal) => {
-        |_, args| match args {
+    ($oid:literal, $name:literal, $ty:ident, $f:ident, $holds:literal) => {
+        immutable($oid, $name, &[$ty, TEXT], BOOL, |_, args| match args {
             [Datum::Text(text), Datum::Text(pattern)] => Ok(Datum::Bool($f(text, pattern)? == $holds)),
             _ => mismatched(args),
-        }
+        })
+        .on_texts(|text, pattern| Ok($f(text, pattern)? == $holds))
     };
 }
 
@@ -213,23 +215,23 @@ fn like_escape_bytea(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 /// The table, by OID.
 pub(crate) static FUNCTIONS: &[Function] = &[
-    immutable(850, "textlike", &[TEXT, TEXT], BOOL, text!(like, true)),
-    immutable(851, "textnlike", &[TEXT, TEXT], BOOL, text!(like, false)),
-    immutable(858, "namelike", &[NAME, TEXT], BOOL, text!(like, true)),
-    immutable(859, "namenlike", &[NAME, TEXT], BOOL, text!(like, false)),
-    immutable(1569, "like", &[TEXT, TEXT], BOOL, text!(like, true)),
-    immutable(1570, "notlike", &[TEXT, TEXT], BOOL, text!(like, false)),
-    immutable(1571, "like", &[NAME, TEXT], BOOL, text!(like, true)),
-    immutable(1572, "notlike", &[NAME, TEXT], BOOL, text!(like, false)),
-    immutable(1631, "bpcharlike", &[BPCHAR, TEXT], BOOL, text!(like, true)),
-    immutable(1632, "bpcharnlike", &[BPCHAR, TEXT], BOOL, text!(like, false)),
-    immutable(1633, "texticlike", &[TEXT, TEXT], BOOL, text!(ilike, true)),
-    immutable(1634, "texticnlike", &[TEXT, TEXT], BOOL, text!(ilike, false)),
-    immutable(1635, "nameiclike", &[NAME, TEXT], BOOL, text!(ilike, true)),
-    immutable(1636, "nameicnlike", &[NAME, TEXT], BOOL, text!(ilike, false)),
+    text!(850, "textlike", TEXT, like, true),
+    text!(851, "textnlike", TEXT, like, false),
+    text!(858, "namelike", NAME, like, true),
+    text!(859, "namenlike", NAME, like, false),
+    text!(1569, "like", TEXT, like, true),
+    text!(1570, "notlike", TEXT, like, false),
+    text!(1571, "like", NAME, like, true),
+    text!(1572, "notlike", NAME, like, false),
+    text!(1631, "bpcharlike", BPCHAR, like, true),
+    text!(1632, "bpcharnlike", BPCHAR, like, false),
+    text!(1633, "texticlike", TEXT, ilike, true),
+    text!(1634, "texticnlike", TEXT, ilike, false),
+    text!(1635, "nameiclike", NAME, ilike, true),
+    text!(1636, "nameicnlike", NAME, ilike, false),
     immutable(1637, "like_escape", &[TEXT, TEXT], TEXT, like_escape),
-    immutable(1660, "bpchariclike", &[BPCHAR, TEXT], BOOL, text!(ilike, true)),
-    immutable(1661, "bpcharicnlike", &[BPCHAR, TEXT], BOOL, text!(ilike, false)),
+    text!(1660, "bpchariclike", BPCHAR, ilike, true),
+    text!(1661, "bpcharicnlike", BPCHAR, ilike, false),
     immutable(2005, "bytealike", &[BYTEA, BYTEA], BOOL, bytes!(true)),
     immutable(2006, "byteanlike", &[BYTEA, BYTEA], BOOL, bytes!(false)),
     immutable(2007, "like", &[BYTEA, BYTEA], BOOL, bytes!(true)),

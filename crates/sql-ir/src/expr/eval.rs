@@ -9,7 +9,7 @@ use base::{Error, Oid, Result, SqlState, watch};
 use engine_api::Txn;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use sql_functions::{self as functions, EvalContext, Function};
+use sql_functions::{self as functions, EvalContext, Function, test_texts};
 use types::room::{self, Room as _};
 use types::{Array, Datum, DatumRef, InputContext, Record, oid};
 
@@ -296,6 +296,15 @@ impl Code {
                 Ok(result)
             }
             Code::Not(arg) => Ok(arg.truth(env, registers)?.map(|v| !v)),
+            Code::Call { function, args } if let Some(test) = function.on_texts => {
+                let left = args[0].value(env, registers)?;
+                let right = args[1].value(env, registers)?;
+                match (&*left, &*right) {
+                    (Datum::Text(left), Datum::Text(right)) => test_texts(function, test, left, right).map(Some),
+                    (Datum::Null, _) | (_, Datum::Null) => Ok(None),
+                    _ => Err(Error::internal("a test of texts was called with other values")),
+                }
+            }
             Code::IsNull(arg, negated) => Ok(Some(is_null(&*arg.value(env, registers)?, *negated))),
             Code::BooleanTest { arg, want, negated } => Ok(Some((arg.truth(env, registers)? == *want) != *negated)),
             Code::Distinct { equal, args, negated } => {
