@@ -18,6 +18,7 @@ mod cte;
 mod current;
 mod deferral;
 mod distinct;
+mod distinct_scan;
 mod filter;
 pub mod foreign_key;
 mod function_scan;
@@ -330,6 +331,7 @@ pub(crate) trait Operator: Send {
 pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
     match node {
         Node::OneRow => Box::new(values::OneRow::default()),
+        Node::Scan(node) if node.distinct > 0 => Box::new(distinct_scan::DistinctScan::new(node)),
         Node::Scan(node) => Box::new(scan::Scan::new(node)),
         Node::System(node) => Box::new(function_scan::SystemScan::new(node)),
         Node::Function(node) => Box::new(function_scan::FunctionScan::new(node)),

@@ -21,10 +21,10 @@ use super::team::{Copied, Parts, in_parts};
 use super::{Cx, Next, Operator};
 
 /// Rows asked of the engine at first, unless one is enough; a scan that goes on asks for more.
-const FIRST_BATCH: usize = 16;
+pub(super) const FIRST_BATCH: usize = 16;
 
 /// Rows asked of the engine at most.
-const LARGEST_BATCH: usize = 512;
+pub(super) const LARGEST_BATCH: usize = 512;
 
 /// A scan of a stored table.
 pub(super) struct Scan {
@@ -681,6 +681,15 @@ fn range(prefix: &[u8], span: &KeySpan, cx: &mut Cx<'_, '_>, registers: &[Datum]
     Ok((!empty).then_some(KeyRange { lower: from, upper: to }))
 }
 
+/// The keys of a span without lists; `None` if there can be none.
+pub(super) fn range_of(span: &KeySpan, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<Option<KeyRange>> {
+    let mut prefix = Vec::new();
+    if !push_parts(&span.prefix, cx, registers, &mut prefix)? {
+        return Ok(None);
+    }
+    range(&prefix, span, cx, registers)
+}
+
 /// The ranges of a span, one for each combination of the values of its lists, with the bytes that all keys of each begin with.
 fn ranges_of(
     span: &KeySpan,
@@ -834,7 +843,7 @@ fn merged(mut ranges: Vec<KeyRange>) -> VecDeque<KeyRange> {
 }
 
 /// The bound behind all keys that begin with `key`.
-fn after(key: &[u8]) -> KeyBound<Vec<u8>> {
+pub(super) fn after(key: &[u8]) -> KeyBound<Vec<u8>> {
     match KeyRange::successor(key) {
         Some(next) => KeyBound::Included(next),
         None => KeyBound::Excluded(key.to_vec()),

@@ -848,6 +848,7 @@ fn scan_by(
         stages,
         pushed,
         one_is_enough: false,
+        distinct: 0,
         access,
         filter,
         shown: (index_condition, filter_condition),

@@ -31,6 +31,21 @@ impl KeyReader {
         steps.iter().all(says_all).then_some(KeyReader { steps })
     }
 
+    /// How many of the key's first columns say the values of these slots; `None` if they do not.
+    pub fn columns_of(&self, slots: impl IntoIterator<Item = Slot>) -> Option<usize> {
+        let place = |slot: Slot| self.steps.iter().position(|(_, to)| *to == Some(slot)).map(|at| at + 1);
+        slots.into_iter().try_fold(0, |most, slot| Some(most.max(place(slot)?)))
+    }
+
+    /// Bytes of a key's first columns, so many of those that are read; `None` if it is none of this index's.
+    pub fn length(&self, key: &[u8], columns: usize) -> Option<usize> {
+        let mut rest = key;
+        for (column, _) in &self.steps[..columns] {
+            rest = types::split_key(rest, column.ty, column.descending)?.1;
+        }
+        Some(key.len() - rest.len())
+    }
+
     /// Reads a key; `false` if it is none of this index's.
     #[inline]
     pub fn read(&self, key: &[u8], registers: &mut [Datum]) -> bool {

@@ -15,7 +15,7 @@ use super::merge_join::{WantedColumn, WantedRows};
 use super::methods::sort_cost;
 
 use super::node::{
-    AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, IncrementalSortNode, LimitNode,
+    Access, AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, IncrementalSortNode, LimitNode,
     LockRowsNode, LockTarget, Node, PlannedTable, ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode,
     SortNode, SortSlot, StoredColumns, UnionNode, ValuesNode,
 };
@@ -111,9 +111,11 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         node = level.note(Node::Gather(Arc::new(gather)), all, rows, cost);
     }
     if grouped_below {
-        cost += rows * 1.5;
-        rows = if query.group_by.is_empty() { 1.0 } else { selectivity::groups(level, &query.group_by, rows) };
-        node = aggregate(level, query, node, in_order, rows)?;
+        let groups = if query.group_by.is_empty() { 1.0 } else { selectivity::groups(level, &query.group_by, rows) };
+        let read;
+        (node, read) = aggregate(level, query, node, in_order, (rows, groups))?;
+        cost = cost * (read / rows.max(1.0)) + read * 1.5;
+        rows = groups;
         if !query.group_by.is_empty() {
             level.tell_list("Group Key", || listed(query.group_by.iter(), level));
         }
@@ -144,11 +146,13 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     let typed = |i: usize| (targets[i], query.targets[i].expr.ty().oid);
     if let Some(on) = query.distinct.as_ref().filter(|on| on.is_empty()) {
         debug_assert!(on.is_empty());
-        let keys = (0..targets.len()).filter(|&i| !query.targets[i].junk).map(typed).collect();
-        node = Node::Distinct(Arc::new(DistinctNode { input: node, keys }));
+        let keys: Vec<(Slot, Oid)> = (0..targets.len()).filter(|&i| !query.targets[i].junk).map(typed).collect();
         let exprs: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.clone()).collect();
-        cost += rows * 1.5;
-        rows = selectivity::groups(level, &exprs, rows);
+        let groups = selectivity::groups(level, &exprs, rows);
+        let read = want_one_of_each(&mut node, &mut keys.iter().map(|(slot, _)| *slot), rows, groups);
+        node = Node::Distinct(Arc::new(DistinctNode { input: node, keys }));
+        cost = cost * (read / rows.max(1.0)) + read * 1.5;
+        rows = groups;
         node = level.note(node, all, rows, cost);
     }
     let distinct_on = query.distinct.as_ref().filter(|on| !on.is_empty());
@@ -606,8 +610,15 @@ fn first_row(query: &Query, call: &AggCall) -> Query {
     first
 }
 
-/// Grouping and aggregates, into so many groups; `in_order`: the rows of each group come one after the other.
-fn aggregate(level: &mut Level<'_>, query: &Query, input: Node, in_order: bool, groups: f64) -> Result<Node> {
+/// Grouping and aggregates of so many rows into so many groups; `in_order`: the rows of each group come one after the other. Answers also
+/// how many rows are read.
+fn aggregate(
+    level: &mut Level<'_>,
+    query: &Query,
+    mut input: Node,
+    in_order: bool,
+    (rows, groups): (f64, f64),
+) -> Result<(Node, f64)> {
     let mut keys: Vec<(Code, Slot, Oid)> = Vec::new();
     let mut grouped = Vec::new();
     for expr in &query.group_by {
@@ -696,9 +707,12 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node, in_order: bool, 
     }
     let carried: Vec<Slot> = carried.into_iter().collect();
     let is_plain = query.grouping_sets.is_empty();
+    let is_distinct = is_plain && calls.is_empty() && !keys.is_empty() && query.sample.is_none();
+    let mut slots = keys.iter().map(|(_, slot, _)| *slot).chain(carried.iter().copied());
+    let read = if is_distinct { want_one_of_each(&mut input, &mut slots, rows, groups) } else { rows };
     let stored = is_plain.then(|| StoredColumns::of(&input, &keys, &carried, &calls)).flatten();
     let parallel = if in_order { None } else { parallel::aggregation(level.cx, &input, (&keys, &calls), groups) };
-    Ok(Node::Aggregate(Arc::new(AggregateNode {
+    let node = Node::Aggregate(Arc::new(AggregateNode {
         input,
         keys,
         carried,
@@ -709,7 +723,37 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node, in_order: bool, 
         stored,
         in_order,
         parallel,
-    })))
+    }));
+    Ok((node, read))
+}
+
+/// Rows that are read, of so many, for so many groups that lie behind each other in an index: the others are passed over.
+const READ_OF_GROUP: f64 = 20.0;
+
+/// Has a scan give one row of each value of these slots, if an index says their values in its first columns and the groups are few.
+/// Answers how many rows are read.
+fn want_one_of_each(node: &mut Node, slots: &mut dyn Iterator<Item = Slot>, rows: f64, groups: f64) -> f64 {
+    let read = groups * READ_OF_GROUP;
+    if read >= rows {
+        return rows;
+    }
+    match node {
+        Node::Metered(metered) => {
+            let Some(metered) = Arc::get_mut(metered) else { return rows };
+            let read = want_one_of_each(&mut metered.input, slots, rows, groups);
+            if read < rows {
+                (metered.rows, metered.cost) = (groups, metered.cost * (read / rows));
+            }
+            read
+        }
+        Node::Scan(scan) if matches!(scan.access, Access::Range { .. }) => {
+            let Some(columns) = scan.keys.as_ref().and_then(|keys| keys.columns_of(slots)) else { return rows };
+            let Some(scan) = Arc::get_mut(scan) else { return rows };
+            scan.distinct = columns;
+            read
+        }
+        _ => rows,
+    }
 }
 
 /// Whether an aggregate is the average of what another sums.

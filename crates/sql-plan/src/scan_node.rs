@@ -33,6 +33,9 @@ pub struct ScanNode {
     pub pushed: usize,
     /// Nobody asks for more than one row: it has no filter, and stands below a semi or anti join without conditions.
     pub one_is_enough: bool,
+    /// One row is enough of each value of so many of the index's first columns; 0: all rows are wanted. It is an index-only scan
+    /// of a range then.
+    pub distinct: usize,
     /// The conditions as EXPLAIN shows them: those of the index, those of the filter.
     pub shown: (String, String),
 }

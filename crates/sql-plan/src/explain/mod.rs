@@ -402,11 +402,15 @@ fn scan(scan: &ScanNode) -> Shown<'_> {
     let shown = shown.with("Relation Name", table).with("Alias", &scan.alias);
     let by = if matches!(scan.access, Access::Places(_)) { "TID Cond" } else { "Index Cond" };
     let shown = shown.detail(by, &scan.shown.0).detail("Filter", &scan.shown.1);
-    let Access::Ranges { index, spans, merges, .. } = &scan.access else { return shown };
+    let index = index.and_then(|(oid, _)| scan.table.info.indexes.iter().find(|i| i.oid == *oid));
+    let name = |at: usize| {
+        let key = index.and_then(|index| index.keys.get(at)).map(|key| (key.column as usize).wrapping_sub(1));
+        key.and_then(|key| scan.table.info.desc.columns.get(key)).map_or("", |column| column.name.as_str())
+    };
+    let shown = shown.detail("One Row For Each", &(0..scan.distinct).map(name).collect::<Vec<_>>().join(", "));
+    let Access::Ranges { spans, merges, .. } = &scan.access else { return shown };
     let passed = spans.iter().find_map(|span| span.prefix.iter().position(|part| matches!(part.value, KeyValue::Any)));
-    let index = scan.table.info.indexes.iter().find(|i| i.oid == *index);
-    let key = index.and_then(|index| index.keys.get(passed?)).map(|key| (key.column as usize).wrapping_sub(1));
-    let column = key.and_then(|key| scan.table.info.desc.columns.get(key)).map_or("", |column| column.name.as_str());
+    let column = passed.map_or("", name);
     // The order of merged ranges is that behind the lists.
     shown.detail("Each Value Of", column).detail("Ranges", if *merges { "merged" } else { "" })
 }
