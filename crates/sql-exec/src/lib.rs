@@ -348,7 +348,10 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Recursion(node) => Box::new(cte::Recursion::new(node)),
         Node::Gather(node) => Box::new(gather::Gather::new(node)),
         Node::Materialize(node) => Box::new(rows::Materialize::new(node)),
-        Node::Sort(node) => Box::new(sort::Sort::new(node)),
+        Node::Sort(node) => match sorted_scan::SortedScan::inner(node) {
+            Some(sorted) => Box::new(sorted),
+            None => Box::new(sort::Sort::new(node)),
+        },
         Node::IncrementalSort(node) => Box::new(incremental_sort::IncrementalSort::new(node)),
         Node::Aggregate(node) => Box::new(aggregate::Aggregate::new(node)),
         Node::WindowFrames(node) => Box::new(window_frame::WindowFrames::new(node)),

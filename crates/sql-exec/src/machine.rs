@@ -53,7 +53,7 @@ impl Root {
         match self {
             Root::Any(operator) => operator.next(cx, registers),
             Root::Straight(scan) => scan.next(cx, registers),
-            Root::Sorted(scan) => scan.next(cx, registers),
+            Root::Sorted(scan) => scan.advance(cx, registers),
         }
     }
 }
@@ -116,7 +116,7 @@ impl Machine {
         match &mut self.root {
             Root::Any(operator) => operator.rescan(true),
             Root::Straight(scan) => scan.rescan(true),
-            Root::Sorted(scan) => scan.rescan(),
+            Root::Sorted(scan) => scan.begin_anew(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::hash::Hasher as _;
 use std::sync::Arc;
 
-use base::{Oid, Result};
+use base::{Error, Oid, Result};
 use engine_api::RowBatch;
 use rustc_hash::FxHasher;
 use sql_ir::row_codec::StoredRow;
@@ -15,7 +15,7 @@ use types::{Datum, DatumRef, oid};
 use super::rows::{NONE, Numbers};
 use super::scan::Scan;
 use super::sort::{Kept, Sort, Source, head, order};
-use super::{Cx, Next, Operator as _};
+use super::{Cx, Next, Operator};
 
 /// A sort of a scan; [`SortedScan::row`] is where its row lies.
 pub(super) struct SortedScan(Sort<Tuples>);
@@ -37,8 +37,15 @@ impl SortedScan {
         Some(SortedScan(Sort::of(node, Tuples { scan: operator, node: Arc::clone(scan), keys, distinct, rows })))
     }
 
+    /// The same below other nodes, whose rows are put into the registers as they are handed out; `None` if these want more than the scan's
+    /// columns.
+    pub fn inner(node: &Arc<SortNode>) -> Option<SortedScan> {
+        let (scan, _) = node.scan()?;
+        node.slots.iter().all(|slot| scan.reader.reads(*slot)).then(|| SortedScan::new(node)).flatten()
+    }
+
     /// Goes to the next row.
-    pub fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+    pub fn advance(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         self.0.advance(cx, registers)
     }
 
@@ -47,8 +54,24 @@ impl SortedScan {
         self.0.source.stored(self.0.row()?)
     }
 
-    pub(crate) fn rescan(&mut self) {
+    pub(crate) fn begin_anew(&mut self) {
         self.0.begin_anew(true);
+    }
+}
+
+impl Operator for SortedScan {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        let next = self.advance(cx, registers)?;
+        if let (Next::Row, Some(row)) = (&next, self.0.row()) {
+            let source = &self.0.source;
+            let reading = source.node.reader.begin(source.rows.row(row), registers);
+            reading.ok_or_else(|| Error::internal("a row of an unknown layout"))?.finish(registers);
+        }
+        Ok(next)
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.0.begin_anew(forget);
     }
 }
 

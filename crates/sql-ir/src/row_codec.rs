@@ -101,6 +101,12 @@ impl RowReader {
         Some(StoredRow::new(self.layout(row.layout)?, row))
     }
 
+    /// Whether a row that is read puts a value into this slot.
+    pub fn reads(&self, slot: Slot) -> bool {
+        let read = |layout: &LayoutReader| layout.steps[..self.read].iter().any(|(to, _)| *to == slot);
+        self.row_slot == Some(slot) || self.layouts.last().is_some_and(read)
+    }
+
     #[inline]
     fn layout(&self, id: LayoutId) -> Option<&LayoutReader> {
         self.layouts.iter().rev().find(|l| l.id == id)

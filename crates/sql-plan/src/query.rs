@@ -117,7 +117,10 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         cost = cost * (read / rows.max(1.0)) + read * 1.5;
         rows = groups;
         if !query.group_by.is_empty() {
-            level.tell_list("Group Key", || listed(query.group_by.iter(), level));
+            level.tell_list("Group Key", || {
+                let follows = determined_keys(query);
+                listed(query.group_by.iter().zip(follows).filter(|(_, follows)| !follows).map(|(key, _)| key), level)
+            });
         }
         node = level.note_from(node, all, rows, cost, cost + rows * 0.2);
         cost += rows * 0.2;
@@ -146,8 +149,13 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     let typed = |i: usize| (targets[i], query.targets[i].expr.ty().oid);
     if let Some(on) = query.distinct.as_ref().filter(|on| on.is_empty()) {
         debug_assert!(on.is_empty());
-        let keys: Vec<(Slot, Oid)> = (0..targets.len()).filter(|&i| !query.targets[i].junk).map(typed).collect();
-        let exprs: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.clone()).collect();
+        let shown: Vec<usize> = (0..targets.len()).filter(|&i| !query.targets[i].junk).collect();
+        let follows = match grouped {
+            false => rewrite::determined(query, &shown.iter().map(|&i| &query.targets[i].expr).collect::<Vec<_>>()),
+            true => vec![false; shown.len()],
+        };
+        let keys: Vec<(Slot, Oid)> = shown.iter().zip(follows).filter(|(_, f)| !f).map(|(&i, _)| typed(i)).collect();
+        let exprs: Vec<Expr> = shown.iter().map(|&i| query.targets[i].expr.clone()).collect();
         let groups = selectivity::groups(level, &exprs, rows);
         let read = want_one_of_each(&mut node, &mut keys.iter().map(|(slot, _)| *slot), rows, groups);
         node = Node::Distinct(Arc::new(DistinctNode { input: node, keys }));
@@ -621,7 +629,8 @@ fn aggregate(
 ) -> Result<(Node, f64)> {
     let mut keys: Vec<(Code, Slot, Oid)> = Vec::new();
     let mut grouped = Vec::new();
-    for expr in &query.group_by {
+    let (mut carried, mut group_slots) = (BTreeSet::new(), Vec::with_capacity(query.group_by.len()));
+    for (expr, follows) in query.group_by.iter().zip(determined_keys(query)) {
         let code = level.compile(expr)?;
         let slot = match (&code, expr) {
             (Code::Slot(slot), Expr::Column(c)) if c.level == 0 => *slot,
@@ -634,7 +643,12 @@ fn aggregate(
                 slot
             }
         };
-        keys.push((code, slot, expr.ty().oid));
+        group_slots.push(slot);
+        if follows {
+            carried.insert(slot);
+        } else {
+            keys.push((code, slot, expr.ty().oid));
+        }
     }
     let (mut calls, mut called, mut averages) = (Vec::new(), Vec::new(), Vec::new());
     let (mut aggregates, mut results, mut groupings) = (Vec::new(), Vec::new(), Vec::new());
@@ -682,12 +696,11 @@ fn aggregate(
     }
     level.aggregates = aggregates;
     level.grouped = grouped;
-    level.group_slots = keys.iter().map(|(_, slot, _)| *slot).collect();
+    level.group_slots = group_slots;
     // Direct arguments are evaluated once for a group, over its keys.
     for (call, from) in calls.iter_mut().zip(&called) {
         call.direct = level.compile_all(&from.direct)?;
     }
-    let mut carried = BTreeSet::new();
     let windows = query.rels.iter().flat_map(window_parts);
     let above = query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(windows);
     for expr in above {
@@ -753,6 +766,14 @@ fn want_one_of_each(node: &mut Node, slots: &mut dyn Iterator<Item = Slot>, rows
             read
         }
         _ => rows,
+    }
+}
+
+/// Which keys of GROUP BY follow from the others.
+fn determined_keys(query: &Query) -> Vec<bool> {
+    match query.grouping_sets.is_empty() {
+        true => rewrite::determined(query, &query.group_by.iter().collect::<Vec<_>>()),
+        false => vec![false; query.group_by.len()],
     }
 }
 

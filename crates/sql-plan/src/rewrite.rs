@@ -355,15 +355,21 @@ fn drop_distinct(query: &mut Query) -> bool {
     }
     let [from] = &query.from[..] else { return false };
     let Some(rel) = outer_joins::only_rel(query, from) else { return false };
-    let RelKind::Table(info) = &query.rels[rel].kind else { return false };
-    let shown = |column: usize| {
-        let is_it = |target: &sql_ir::Target| {
-            !target.junk
-                && matches!(&target.expr, Expr::Column(c) if c.level == 0 && (c.rel, c.column) == (rel, column))
-        };
-        query.targets.iter().any(is_it)
+    let shown: Vec<&Expr> = query.targets.iter().filter(|target| !target.junk).map(|target| &target.expr).collect();
+    let distinct = key_among(query, rel, &shown).is_some();
+    if distinct {
+        query.distinct = None;
+    }
+    distinct
+}
+
+/// The key of a table all of whose columns are among these expressions: rows of the table with the same are the same.
+fn key_among<'q>(query: &'q Query, rel: usize, exprs: &[&Expr]) -> Option<&'q engine_api::IndexDesc> {
+    let RelKind::Table(info) = &query.rels[rel].kind else { return None };
+    let has = |column: usize| {
+        exprs.iter().any(|e| matches!(e, Expr::Column(c) if c.level == 0 && (c.rel, c.column) == (rel, column)))
     };
-    let is_shown = |index: &engine_api::IndexDesc| {
+    let is_among = |index: &&engine_api::IndexDesc| {
         let not_null = |column: usize| info.desc.columns.get(column).is_some_and(|c| c.not_null);
         index.unique
             && index.is_immediate()
@@ -372,13 +378,29 @@ fn drop_distinct(query: &mut Query) -> bool {
             && index
                 .keys
                 .iter()
-                .all(|key| key.column > 0 && not_null(key.column as usize - 1) && shown(key.column as usize - 1))
+                .all(|key| key.column > 0 && not_null(key.column as usize - 1) && has(key.column as usize - 1))
     };
-    let distinct = info.indexes.iter().any(is_shown);
-    if distinct {
-        query.distinct = None;
-    }
-    distinct
+    info.indexes.iter().find(is_among)
+}
+
+/// Which of these expressions follow from the others: columns of a table whose key is among them. Where the table is the side of an outer
+/// join that may be missing, all of them are NULL then, and only then is its key.
+pub(super) fn determined(query: &Query, exprs: &[&Expr]) -> Vec<bool> {
+    let mut keys: Vec<(usize, Option<&engine_api::IndexDesc>)> = Vec::new();
+    let mut follows = |expr: &Expr| {
+        let Expr::Column(c) = expr else { return false };
+        if c.level > 0 {
+            return false;
+        }
+        let known = keys.iter().find(|(rel, _)| *rel == c.rel).map(|(_, key)| *key);
+        let key = known.unwrap_or_else(|| {
+            let key = key_among(query, c.rel, exprs);
+            keys.push((c.rel, key));
+            key
+        });
+        key.is_some_and(|key| key.keys.iter().all(|part| part.column as usize != c.column + 1))
+    };
+    exprs.iter().map(|expr| follows(expr)).collect()
 }
 
 /// Whether a query's select list is columns, each of them once.
