@@ -1,6 +1,7 @@
 //! Format patterns (`YYYY-MM-DD HH24:MI`) and `to_char`.
 
 use std::cell::RefCell;
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -293,8 +294,29 @@ fn suffix(number: &str) -> &'static str {
 
 /// Zero-padded; a sign takes a column of its own.
 fn padded(out: &mut String, n: i64, width: usize, fill: bool) {
-    let width = if !fill { 0 } else { width + usize::from(n < 0) };
-    out.push_str(&format!("{n:0width$}"));
+    match u32::try_from(n) {
+        Ok(n) => digits(out, n, if fill { width } else { 0 }),
+        Err(_) => {
+            let width = if !fill { 0 } else { width + usize::from(n < 0) };
+            write(out, format_args!("{n:0width$}"));
+        }
+    }
+}
+
+/// A number of at least so many digits, at most ten.
+fn digits(out: &mut String, n: u32, width: usize) {
+    let mut power = 10u32.pow(width.clamp(1, 10) as u32 - 1);
+    while n / power >= 10 {
+        power *= 10;
+    }
+    while power > 0 {
+        out.push(char::from(b'0' + (n / power % 10) as u8));
+        power /= 10;
+    }
+}
+
+fn write(out: &mut String, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("a String takes every text");
 }
 
 fn name(out: &mut String, text: &str, case: Case, width: usize) {
@@ -342,6 +364,16 @@ fn iso_date(c: &Civil) -> IsoDate {
 
 fn pattern(v: &Shown<'_>, what: &str, case: Case, fill: bool, out: &mut String) -> Result<()> {
     let c = &v.c;
+    // The usual ones first.
+    match what {
+        "MM" => return Ok(padded(out, c.month.into(), 2, fill)),
+        "DD" if c.day >= 0 => return Ok(padded(out, c.day.into(), 2, fill)),
+        "HH24" => return Ok(padded(out, v.hour, 2, fill)),
+        "MI" => return Ok(padded(out, c.minute.into(), 2, fill)),
+        "SS" => return Ok(padded(out, c.second.into(), 2, fill)),
+        "YYYY" if c.year > 0 => return Ok(padded(out, c.year.into(), 4, fill)),
+        _ => {}
+    }
     let calendar_only = matches!(
         what,
         "A.D." | "AD" | "B.C." | "BC" | "MONTH" | "MON" | "DAY" | "DY" | "D" | "ID" | "TZ" | "TZH" | "TZM" | "OF"
@@ -351,8 +383,11 @@ fn pattern(v: &Shown<'_>, what: &str, case: Case, fill: bool, out: &mut String) 
     }
     let hour12 = if v.hour % 12 == 0 { 12 } else { v.hour % 12 };
     let year = i64::from(if v.interval || c.year > 0 { c.year } else { 1 - c.year });
-    let iso = iso_date(c);
-    let iso_year = if v.interval || iso.year > 0 { iso.year } else { 1 - iso.year };
+    let iso = || iso_date(c);
+    let iso_year = || match iso().year {
+        year if v.interval || year > 0 => year,
+        year => 1 - year,
+    };
     let (west, abbreviation) = v.zone.unwrap_or((0, ""));
     let (east_sign, offset) = (if west <= 0 { '+' } else { '-' }, west.abs());
     let wide = |n: usize| if fill { n } else { 0 };
@@ -363,45 +398,41 @@ fn pattern(v: &Shown<'_>, what: &str, case: Case, fill: bool, out: &mut String) 
         "AD" | "BC" => out.push_str(&cased(if c.year <= 0 { "BC" } else { "AD" }, case)),
         "HH" | "HH12" => {
             let width = wide(if v.hour < 0 { 3 } else { 2 });
-            out.push_str(&format!("{hour12:0width$}"));
+            write(out, format_args!("{hour12:0width$}"));
         }
-        "HH24" => padded(out, v.hour, 2, fill),
-        "MI" => padded(out, c.minute.into(), 2, fill),
-        "SS" => padded(out, c.second.into(), 2, fill),
-        "MS" | "FF3" => out.push_str(&format!("{:03}", c.micro / 1000)),
-        "US" | "FF6" => out.push_str(&format!("{:06}", c.micro)),
-        "FF1" => out.push_str(&format!("{}", c.micro / 100_000)),
-        "FF2" => out.push_str(&format!("{:02}", c.micro / 10_000)),
-        "FF4" => out.push_str(&format!("{:04}", c.micro / 100)),
-        "FF5" => out.push_str(&format!("{:05}", c.micro / 10)),
+        "MS" | "FF3" => write(out, format_args!("{:03}", c.micro / 1000)),
+        "US" | "FF6" => write(out, format_args!("{:06}", c.micro)),
+        "FF1" => write(out, format_args!("{}", c.micro / 100_000)),
+        "FF2" => write(out, format_args!("{:02}", c.micro / 10_000)),
+        "FF4" => write(out, format_args!("{:04}", c.micro / 100)),
+        "FF5" => write(out, format_args!("{:05}", c.micro / 10)),
         "SSSS" | "SSSSS" => {
             let seconds = v.hour * 3600 + i64::from(c.minute) * 60 + i64::from(c.second);
             out.push_str(&seconds.to_string());
         }
         "TZ" if case == Case::Lower => out.push_str(&abbreviation.to_ascii_lowercase()),
         "TZ" => out.push_str(abbreviation),
-        "TZH" => out.push_str(&format!("{east_sign}{:02}", offset / 3600)),
-        "TZM" => out.push_str(&format!("{:02}", offset % 3600 / 60)),
+        "TZH" => write(out, format_args!("{east_sign}{:02}", offset / 3600)),
+        "TZM" => write(out, format_args!("{:02}", offset % 3600 / 60)),
         "OF" => {
-            out.push_str(&format!("{east_sign}{:0width$}", offset / 3600, width = wide(2)));
+            write(out, format_args!("{east_sign}{:0width$}", offset / 3600, width = wide(2)));
             if offset % 3600 != 0 {
-                out.push_str(&format!(":{:02}", offset % 3600 / 60));
+                write(out, format_args!(":{:02}", offset % 3600 / 60));
             }
         }
         "MONTH" if c.month > 0 => name(out, MONTHS[(c.month - 1) as usize], case, wide(9)),
         "MON" if c.month > 0 => out.push_str(&cased(&MONTHS[(c.month - 1) as usize][..3], case)),
-        "MM" => padded(out, c.month.into(), 2, fill),
         "DAY" => name(out, WEEKDAYS[v.weekday as usize], case, wide(9)),
         "DY" => out.push_str(&cased(&WEEKDAYS[v.weekday as usize][..3], case)),
-        "DDD" => out.push_str(&format!("{:0width$}", v.day_of_year, width = wide(3))),
+        "DDD" => write(out, format_args!("{:0width$}", v.day_of_year, width = wide(3))),
         "IDDD" => {
-            out.push_str(&format!("{:0width$}", iso.day, width = wide(3)));
+            write(out, format_args!("{:0width$}", iso().day, width = wide(3)));
         }
-        "DD" => out.push_str(&format!("{:0width$}", c.day, width = wide(2))),
+        "DD" => write(out, format_args!("{:0width$}", c.day, width = wide(2))),
         "D" => out.push_str(&(v.weekday + 1).to_string()),
         "ID" => out.push_str(&(if v.weekday == 0 { 7 } else { v.weekday }).to_string()),
-        "WW" => out.push_str(&format!("{:0width$}", v.day_of_year.wrapping_sub(1) / 7 + 1, width = wide(2))),
-        "IW" => out.push_str(&format!("{:0width$}", iso.week, width = wide(2))),
+        "WW" => write(out, format_args!("{:0width$}", v.day_of_year.wrapping_sub(1) / 7 + 1, width = wide(2))),
+        "IW" => write(out, format_args!("{:0width$}", iso().week, width = wide(2))),
         "W" => out.push_str(&(c.day.wrapping_sub(1) / 7 + 1).to_string()),
         "Q" if c.month != 0 => out.push_str(&((c.month - 1) / 3 + 1).to_string()),
         "CC" => {
@@ -412,15 +443,15 @@ fn pattern(v: &Shown<'_>, what: &str, case: Case, fill: bool, out: &mut String) 
             };
             padded(out, century.into(), 2, fill);
         }
-        "Y,YYY" => out.push_str(&format!("{},{:03}", year / 1000, year % 1000)),
+        "Y,YYY" => write(out, format_args!("{},{:03}", year / 1000, year % 1000)),
         "YYYY" => padded(out, year, 4, fill),
         "YYY" => padded(out, year % 1000, 3, fill),
         "YY" => padded(out, year % 100, 2, fill),
         "Y" => out.push_str(&(year % 10).to_string()),
-        "IYYY" => out.push_str(&format!("{:0width$}", iso_year, width = wide(4 + usize::from(year < 0)))),
-        "IYY" => out.push_str(&format!("{:0width$}", iso_year % 1000, width = wide(3 + usize::from(year < 0)))),
-        "IY" => out.push_str(&format!("{:0width$}", iso_year % 100, width = wide(2 + usize::from(year < 0)))),
-        "I" => out.push_str(&(iso_year % 10).to_string()),
+        "IYYY" => write(out, format_args!("{:0width$}", iso_year(), width = wide(4 + usize::from(year < 0)))),
+        "IYY" => write(out, format_args!("{:0width$}", iso_year() % 1000, width = wide(3 + usize::from(year < 0)))),
+        "IY" => write(out, format_args!("{:0width$}", iso_year() % 100, width = wide(2 + usize::from(year < 0)))),
+        "I" => out.push_str(&(iso_year() % 10).to_string()),
         "RM" if c.month != 0 || c.year != 0 => {
             // Months of intervals may be none or negative; they count backwards then.
             let at = match c.month {
