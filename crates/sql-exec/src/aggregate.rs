@@ -350,6 +350,15 @@ impl Aggregate {
 impl Aggregation {
     /// Takes the next row of the input into its groups.
     fn step(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        if let (Input::Stored(scan), Some(columns)) = (&mut self.input, &node.stored)
+            && columns.counts_rows()
+        {
+            let (rows, next) = scan.next_many(cx, registers)?;
+            if rows > 0 {
+                self.groups.add_rows(node, rows, cx)?;
+            }
+            return Ok(next);
+        }
         let next = match &mut self.input {
             Input::Any(input) => input.next(cx, registers)?,
             Input::Stored(scan) => scan.next(cx, registers)?,
@@ -525,6 +534,15 @@ impl Groups {
             state.add_stored(&node.calls[at], columns.args[at], row, cx)?;
         }
         Ok(())
+    }
+
+    /// Takes rows of which nothing is wanted.
+    fn add_rows(&mut self, node: &AggregateNode, rows: usize, cx: &mut Cx<'_, '_>) -> Result<()> {
+        if self.count == 0 {
+            let bytes = self.carried.push_values(std::iter::empty());
+            self.add_states(node, bytes, cx)?;
+        }
+        self.states.row_mut(0).iter_mut().try_for_each(|state| state.accumulator.add_rows(cx.run.eval, rows))
     }
 
     /// Begins the states of a new group, whose carried columns take so many bytes.

@@ -142,6 +142,41 @@ impl Scan {
         Ok(Scan { state, parts, size: LARGEST_BATCH, straight: self.straight, ..Scan::new(&node) })
     }
 
+    /// Goes on by as many rows as are at hand, of which nothing is wanted: how many, with `Row` if there are any.
+    pub fn next_many(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<(usize, Next)> {
+        if matches!(self.state, ScanState::Start) {
+            self.start(cx, registers)?;
+        }
+        loop {
+            let from = std::mem::replace(&mut self.at, self.batch.len());
+            let mut rows = self.batch.len() - from;
+            if self.node.filter.len() > self.tested {
+                rows = 0;
+                for at in from..self.batch.len() {
+                    let row = self.batch.row(at);
+                    rows += usize::from(passes(&self.node, row, self.straight, self.tested, cx, registers)?);
+                }
+            }
+            if rows > 0 {
+                return Ok((rows, Next::Row));
+            }
+            if let Some(next) = self.go_on(cx, registers)? {
+                return Ok((0, next));
+            }
+        }
+    }
+
+    /// Gets more rows, when those at hand have been given: what comes instead of a row.
+    #[inline(always)]
+    fn go_on(&mut self, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<Option<Next>> {
+        if let Some(wait) = cx.run.tick(self.batch.len() + std::mem::take(&mut self.read))? {
+            self.batch.clear();
+            self.at = 0;
+            return Ok(Some(Next::Wait(wait)));
+        }
+        Ok((!self.fill(cx, registers)?).then_some(Next::Done))
+    }
+
     /// The row that was announced last, as it was stored.
     pub fn tuple(&self) -> Option<BatchRow<'_>> {
         Some(self.batch.row(self.at.checked_sub(1)?))
@@ -321,13 +356,8 @@ impl Operator for Scan {
                     return Ok(Next::Row);
                 }
             }
-            if let Some(wait) = cx.run.tick(self.batch.len() + std::mem::take(&mut self.read))? {
-                self.batch.clear();
-                self.at = 0;
-                return Ok(Next::Wait(wait));
-            }
-            if !self.fill(cx, registers)? {
-                return Ok(Next::Done);
+            if let Some(next) = self.go_on(cx, registers)? {
+                return Ok(next);
             }
         }
     }

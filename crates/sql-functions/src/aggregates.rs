@@ -207,6 +207,11 @@ impl Accumulator for Count {
         Ok(())
     }
 
+    fn add_rows(&mut self, _: &dyn EvalContext, rows: usize) -> Result<()> {
+        self.0 += rows as i64;
+        Ok(())
+    }
+
     fn combine(&mut self, other: &mut dyn Accumulator) -> Result<()> {
         self.0 += other_of::<Count>(other)?.0;
         Ok(())

@@ -534,6 +534,10 @@ pub trait Accumulator: Send + Any {
     fn add_stored(&mut self, cx: &dyn EvalContext, value: DatumRef<'_>) -> Result<()> {
         self.add(cx, &[value.to_owned()])
     }
+    /// Takes so many rows of an aggregate without arguments.
+    fn add_rows(&mut self, cx: &dyn EvalContext, rows: usize) -> Result<()> {
+        (0..rows).try_for_each(|_| self.add(cx, &[]))
+    }
     /// Takes the only arguments of many rows, of an ordered-set aggregate in the order of WITHIN GROUP.
     fn add_sorted(&mut self, cx: &dyn EvalContext, values: Vec<Datum>) -> Result<()> {
         values.into_iter().try_for_each(|value| {

@@ -776,7 +776,7 @@ fn scan_by(
     let (rows, cost, ordered) = (path.rows, path.cost, path.ordered);
     level.cx.values.reads(cost, level.cx.params);
     let mut shown: Vec<&Expr> = Vec::new();
-    let mut keys = None;
+    let mut index = None;
     let access = match &path.way {
         Way::Full => Access::Full,
         Way::Places(number, places) => {
@@ -797,21 +797,13 @@ fn scan_by(
             Access::Union(parts)
         }
         Way::Index(way) => {
-            let index = &info.indexes[way.number];
+            index = Some(&info.indexes[way.number]);
             for number in way.satisfied() {
                 conjuncts[number].used = true;
             }
             shown.extend(conditions_of(&way.spans).into_iter().map(|number| &snapshot[number].expr));
-            let access = index_access(level, info, way)?;
-            keys = index_only(level, rel, info, index, &access);
-            access
+            index_access(level, info, way)?
         }
-    };
-    let content = match &keys {
-        Some(_) => RowContent::Key,
-        // That the rows are there is all that matters of them.
-        None if level.columns(rel).is_empty() && level.table_row_slot(rel).is_none() => RowContent::Nothing,
-        None => RowContent::Tuple,
     };
     // Only EXPLAIN shows them, and they may be long.
     let (explains, rels) = (level.cx.explains, level.rels);
@@ -832,6 +824,14 @@ fn scan_by(
         }
     }
     let filter_condition = conditions(&filter_exprs);
+    let keys = index.and_then(|index| index_only(level, rel, info, index, &access, &filter));
+    let content = match &keys {
+        Some(keys) if !keys.is_empty() => RowContent::Key,
+        // That the rows are there is all that matters of them.
+        Some(_) => RowContent::Nothing,
+        None if level.columns(rel).is_empty() && level.table_row_slot(rel).is_none() => RowContent::Nothing,
+        None => RowContent::Tuple,
+    };
     let (reader, stages) = staged(level, rel, info, &filter)?;
     let pushed = match (&keys, content) {
         (None, RowContent::Tuple) => {
@@ -873,12 +873,20 @@ fn index_only(
     info: &TableInfo,
     index: &IndexDesc,
     access: &Access,
+    filter: &[Code],
 ) -> Option<KeyReader> {
     let scans = matches!(access, Access::Range { .. } | Access::Ranges { merges: false, .. });
     if !scans || level.cx.methods.is_off(PlanMethod::IndexOnlyScan) || level.table_row_slot(rel).is_some() {
         return None;
     }
-    KeyReader::new(index, level.columns(rel), |at| key_column(info, index, at))
+    let columns = level.columns(rel);
+    // What the range itself says is not read.
+    let is_read = |&(column, slot): &(usize, Slot)| {
+        !level.is_filtered(rel, column) || filter.iter().any(|condition| !is_of_no_column(condition, &[(column, slot)]))
+    };
+    let read: Vec<(usize, Slot)> = columns.iter().copied().filter(is_read).collect();
+    KeyReader::new(index, columns, |at| key_column(info, index, at))?;
+    KeyReader::new(index, &read, |at| key_column(info, index, at))
 }
 
 /// A reader of a table's used columns that has first what the first condition needs, then what the second one does, and so on; last what

@@ -31,6 +31,11 @@ impl KeyReader {
         steps.iter().all(says_all).then_some(KeyReader { steps })
     }
 
+    /// Whether nothing is read.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
     /// How many of the key's first columns say the values of these slots; `None` if they do not.
     pub fn columns_of(&self, slots: impl IntoIterator<Item = Slot>) -> Option<usize> {
         let place = |slot: Slot| self.steps.iter().position(|(_, to)| *to == Some(slot)).map(|at| at + 1);

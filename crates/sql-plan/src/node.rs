@@ -700,6 +700,13 @@ impl StoredColumns {
     }
 }
 
+impl StoredColumns {
+    /// Whether nothing of the rows is wanted but how many there are.
+    pub fn counts_rows(&self) -> bool {
+        self.keys.is_empty() && self.carried.is_empty() && self.args.iter().all(Option::is_none)
+    }
+}
+
 /// A call of an aggregate.
 #[derive(Debug)]
 pub struct AggregateCall {

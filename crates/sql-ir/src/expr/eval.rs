@@ -8,7 +8,7 @@ use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState, watch};
 use engine_api::Txn;
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use sql_functions::{self as functions, EvalContext, Function, test_texts};
 use types::room::{self, Room as _};
 use types::{Array, Datum, DatumRef, InputContext, Record, oid};
@@ -411,6 +411,23 @@ impl Code {
                 Some(v) => width.datum(v).ok_or_else(|| width.overflow())?,
                 None => Datum::Null,
             },
+            Code::Call { function, args } if let [arg] = &args[..] => {
+                // It is lent where it lies.
+                let value = arg.value(env, registers)?;
+                if function.strict && value.is_null() {
+                    return Ok(Datum::Null);
+                }
+                let args = std::slice::from_ref(&*value);
+                let weight = if function.is_light { weigh(&[])? } else { weigh(args)? };
+                watch::calls(function.oid);
+                let result = functions::call(function, env.eval(), args)?;
+                if weight > LIGHT
+                    && let Cow::Owned(value) = value
+                {
+                    release(smallvec![value])?;
+                }
+                result
+            }
             Code::Call { function, args } => {
                 let mut values: SmallVec<[Datum; 4]> = SmallVec::with_capacity(args.len());
                 let mut any_null = false;
@@ -430,6 +447,12 @@ impl Code {
                     release(values)?;
                 }
                 value
+            }
+            Code::Cast { arg, from, to, typmod, kind: CastKind::InOut, explicit } => {
+                match &*arg.value(env, registers)? {
+                    Datum::Null => Datum::Null,
+                    value => cast_by_text(value, *from, *to, *typmod, *explicit, env.eval())?,
+                }
             }
             Code::Cast { arg, from, to, typmod, kind, explicit } => {
                 let value = arg.eval(env, registers)?;
@@ -628,19 +651,7 @@ fn cast(
             }
             (_, value) => types::apply_typmod(value, to, typmod, explicit),
         },
-        CastKind::InOut => {
-            room::ask(4 * functions::weight(&value))?;
-            let mut text = Vec::new();
-            functions::write_text(cx, &value, from, &mut text)?;
-            work::step(text.len() / 8)?;
-            let text = types::written(text);
-            if matches!(to, oid::TEXT | oid::VARCHAR | oid::UNKNOWN) {
-                return Ok(Datum::from(text));
-            }
-            let input = InputContext { settings: cx.settings(), now_micros: cx.transaction_timestamp() };
-            let value = types::parse_text(to, typmod, &text, &input)?;
-            if typmod >= 0 { types::apply_typmod(value, to, typmod, explicit) } else { Ok(value) }
-        }
+        CastKind::InOut => cast_by_text(&value, from, to, typmod, explicit, cx),
         CastKind::ArrayElements(function) => {
             let Datum::Array(array) = value else { return Err(Error::internal("an array cast of no array")) };
             let target = types::oid::element_of(to).unwrap_or(to);
@@ -662,6 +673,30 @@ fn cast(
             Ok(Datum::Array(Arc::new(Array { element: target, dims: array.dims.clone(), values })))
         }
     }
+}
+
+/// A cast through the text form.
+fn cast_by_text(
+    value: &Datum,
+    from: Oid,
+    to: Oid,
+    typmod: i32,
+    explicit: bool,
+    cx: &dyn EvalContext,
+) -> Result<Datum> {
+    /// Bytes of most numbers and times.
+    const SHORT: usize = 32;
+    room::ask(4 * functions::weight(value))?;
+    let mut text = Vec::with_capacity(SHORT);
+    functions::write_text(cx, value, from, &mut text)?;
+    work::step(text.len() / 8)?;
+    let text = types::written(text);
+    if matches!(to, oid::TEXT | oid::VARCHAR | oid::UNKNOWN) {
+        return Ok(Datum::from(text));
+    }
+    let input = InputContext { settings: cx.settings(), now_micros: cx.transaction_timestamp() };
+    let value = types::parse_text(to, typmod, &text, &input)?;
+    if typmod >= 0 { types::apply_typmod(value, to, typmod, explicit) } else { Ok(value) }
 }
 
 /// An array of one dimension.
