@@ -32,7 +32,9 @@ pub(super) struct HashJoin {
     gives_rest: bool,
     state: HashJoinState,
     key: Vec<Datum>,
-    /// The slots that the keys of the probe side are in, if they are nothing else.
+    /// The slots that the keys of the build side are in, if they are nothing else.
+    build_slots: Option<Box<[Slot]>>,
+    /// The same of the probe side.
     probe_slots: Option<Box<[Slot]>>,
 }
 
@@ -68,15 +70,23 @@ impl BuildTable {
         self.before.clear();
     }
 
-    /// Adds a row, under its key if it has one. Answers the bytes that it takes.
-    fn push(&mut self, node: &HashJoinNode, registers: &[Datum], key: Option<&[Datum]>) -> usize {
+    /// Adds a row, under its key if it has one: `key` gives the parts. Answers the bytes that it takes.
+    #[inline]
+    fn push<'k>(
+        &mut self,
+        node: &HashJoinNode,
+        registers: &[Datum],
+        is_keyed: bool,
+        key: impl Fn(usize) -> &'k Datum,
+    ) -> usize {
         let slots = node.build_slots.iter().map(|slot| registers[*slot as usize].clone());
         let is_behind = |part: &usize| self.key[*part] >= node.build_slots.len();
-        let parts = (0..self.key.len()).filter(is_behind).map(|part| key.map_or(Datum::Null, |key| key[part].clone()));
+        let part = |part: usize| if is_keyed { key(part).clone() } else { Datum::Null };
+        let parts = (0..self.key.len()).filter(is_behind).map(part);
         let bytes = self.rows.push_values(slots.chain(parts));
         let row = self.before.len();
-        let before = key.map(|key| {
-            let (value, types) = (|at: usize| key[at].as_ref(), &node.key_types);
+        let before = is_keyed.then(|| {
+            let (value, types) = (|at: usize| key(at).as_ref(), &node.key_types);
             let newest =
                 self.newest.entry(hash_of(types, value), |row| has_key(&self.rows, row, &self.key, types, value));
             std::mem::replace(newest, row as u32)
@@ -173,6 +183,7 @@ impl HashJoin {
             gives_rest: true,
             state: HashJoinState::Building,
             key: Vec::new(),
+            build_slots: slots_of(node.build_keys.iter()),
             probe_slots: slots_of(node.probe_keys.iter()),
         }
     }
@@ -192,13 +203,20 @@ impl HashJoin {
 
     fn add(&mut self, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<()> {
         let node = Arc::clone(&self.node);
-        let has_key = self.read_key(&node.build_keys, cx, registers)?;
         let keeps = keeps_build(node.join);
+        if let Some(slots) = &self.build_slots {
+            let value = |at: usize| &registers[slots[at] as usize];
+            let has_key = !(0..slots.len()).any(|at| value(at).is_null());
+            if !has_key && !keeps {
+                return Ok(());
+            }
+            return cx.run.charge(self.building.push(&node, registers, has_key, value));
+        }
+        let has_key = self.read_key(&node.build_keys, cx, registers)?;
         if !has_key && !keeps {
             return Ok(());
         }
-        let bytes = self.building.push(&node, registers, has_key.then_some(&self.key));
-        cx.run.charge(bytes)
+        cx.run.charge(self.building.push(&node, registers, has_key, |at| &self.key[at]))
     }
 
     /// The newest row of the build side with the probe row's key; [`NONE`] if there is none.
@@ -362,6 +380,7 @@ impl Operator for HashJoin {
             gives_rest: false,
             state: self.begun(),
             key: Vec::new(),
+            build_slots: None,
             probe_slots: self.probe_slots.clone(),
         })))
     }

@@ -676,14 +676,7 @@ fn cast(
 }
 
 /// A cast through the text form.
-fn cast_by_text(
-    value: &Datum,
-    from: Oid,
-    to: Oid,
-    typmod: i32,
-    explicit: bool,
-    cx: &dyn EvalContext,
-) -> Result<Datum> {
+fn cast_by_text(value: &Datum, from: Oid, to: Oid, typmod: i32, explicit: bool, cx: &dyn EvalContext) -> Result<Datum> {
     /// Bytes of most numbers and times.
     const SHORT: usize = 32;
     room::ask(4 * functions::weight(value))?;
