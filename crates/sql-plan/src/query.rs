@@ -154,6 +154,10 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
             false => rewrite::determined(query, &shown.iter().map(|&i| &query.targets[i].expr).collect::<Vec<_>>()),
             true => vec![false; shown.len()],
         };
+        // Nor does a constant tell rows apart.
+        let is_constant = |i: usize| matches!(query.targets[i].expr, Expr::Const(..));
+        let has_others = shown.iter().any(|&i| !is_constant(i));
+        let follows = shown.iter().zip(follows).map(|(&i, follows)| follows || has_others && is_constant(i));
         let keys: Vec<(Slot, Oid)> = shown.iter().zip(follows).filter(|(_, f)| !f).map(|(&i, _)| typed(i)).collect();
         let exprs: Vec<Expr> = shown.iter().map(|&i| query.targets[i].expr.clone()).collect();
         let groups = selectivity::groups(level, &exprs, rows);

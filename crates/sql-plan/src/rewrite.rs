@@ -317,7 +317,7 @@ fn used_columns(query: &Query, rel: usize) -> Vec<usize> {
     used
 }
 
-/// Leaves out what subqueries in FROM compute for columns that nothing looks at, and DISTINCT where all rows are.
+/// Leaves out what subqueries in FROM compute for columns that nothing looks at, under DISTINCT those that follow from others.
 fn prune(query: &mut Query) -> bool {
     let mut pruned = false;
     for rel in 0..query.rels.len() {
@@ -326,16 +326,25 @@ fn prune(query: &mut Query) -> bool {
         walk::walk_what_sees_rels(query, 0, &mut |e, depth| {
             whole |= matches!(e, Expr::WholeRow { level, rel: r } if *level == depth && *r == rel);
         });
-        let keeps = whole || !matches!(inner.body, Body::Select) || inner.distinct.is_some() || inner.is_barrier();
+        let chooses = inner.distinct.as_ref().is_some_and(|on| !on.is_empty());
+        let keeps = whole || !matches!(inner.body, Body::Select) || chooses || inner.is_barrier();
         if keeps || inner.is_grouped() {
             continue;
         }
         let used = used_columns(query, rel);
+        // What decides whether rows are distinct stays.
+        let follows = inner.distinct.as_ref().map(|_| {
+            let exprs: Vec<&Expr> = inner.targets.iter().map(|target| &target.expr).collect();
+            determined(inner, &exprs)
+        });
         let RelKind::Subquery { query: inner, .. } = &mut query.rels[rel].kind else { continue };
         let sorted: Vec<usize> = inner.order_by.iter().map(|key| key.target).collect();
         for (number, target) in inner.targets.iter_mut().enumerate() {
-            let plain = matches!(target.expr, Expr::Column(_) | Expr::Const(..) | Expr::Param(..));
-            if plain || target.junk || used.contains(&number) || sorted.contains(&number) {
+            let is_free = match &follows {
+                Some(follows) => follows[number],
+                None => !matches!(target.expr, Expr::Column(_) | Expr::Const(..) | Expr::Param(..)),
+            };
+            if !is_free || target.junk || used.contains(&number) || sorted.contains(&number) {
                 continue;
             }
             if !walk::is_volatile(&target.expr) {
