@@ -37,6 +37,10 @@ impl Operator for Filter {
         }
     }
 
+    fn read_late(&mut self, registers: &mut [Datum]) -> Result<()> {
+        self.input.read_late(registers)
+    }
+
     fn prepare(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         self.input.prepare(cx, registers)
     }

@@ -354,6 +354,10 @@ impl Operator for HashJoin {
         }
     }
 
+    fn read_late(&mut self, registers: &mut [Datum]) -> Result<()> {
+        self.probe.read_late(registers)
+    }
+
     fn prepare(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         if matches!(self.state, HashJoinState::Building)
             && let Some(wait) = self.build(cx, registers)?

@@ -26,6 +26,7 @@ mod gather;
 mod hash_join;
 mod in_place;
 mod incremental_sort;
+mod late;
 mod limit;
 mod lock_rows;
 mod machine;
@@ -311,6 +312,11 @@ pub(crate) trait Operator: Send {
     /// Puts the next row into the registers.
     fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next>;
 
+    /// Reads the columns of its row that joins did not need ([`sql_plan::LateNode`]). REQUIRES that it has just given a row.
+    fn read_late(&mut self, _registers: &mut [Datum]) -> Result<()> {
+        Ok(())
+    }
+
     /// Gets ready to be divided: what it keeps and all participants read is complete then. `Done`, or what to wait for.
     fn prepare(&mut self, _cx: &mut Cx<'_, '_>, _registers: &mut [Datum]) -> Result<Next> {
         Ok(Next::Done)
@@ -338,6 +344,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Values(node) => Box::new(values::Values::new(node)),
         Node::Subquery(node) => Box::new(subquery::SubqueryScan::new(node)),
         Node::Filter(node) => Box::new(filter::Filter::new(node)),
+        Node::Late(node) => Box::new(late::Late::new(operator(&node.input))),
         Node::Sample(node) => Box::new(sample::Sample::new(node)),
         Node::Project(node) => Box::new(project::Project::new(node)),
         Node::NestedLoop(node) => Box::new(nested_loop::NestedLoop::new(node)),

@@ -49,6 +49,10 @@ impl Operator for Metered {
         next
     }
 
+    fn read_late(&mut self, registers: &mut [Datum]) -> Result<()> {
+        self.input.read_late(registers)
+    }
+
     fn prepare(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         let began = (cx.run.now)();
         let next = self.input.prepare(cx, registers);

@@ -85,6 +85,10 @@ impl Operator for NestedLoop {
         }
     }
 
+    fn read_late(&mut self, registers: &mut [Datum]) -> Result<()> {
+        self.outer.read_late(registers)
+    }
+
     fn prepare(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         self.outer.prepare(cx, registers)
     }

@@ -42,6 +42,8 @@ pub(super) struct Scan {
     straight: bool,
     /// It gives the rows of the parts that it takes.
     parts: Option<Arc<Parts>>,
+    /// What `at` was when the late columns of a row of the batch were read; 0 if none were.
+    read_at: usize,
 }
 
 enum ScanState {
@@ -110,6 +112,7 @@ impl Scan {
             key: Vec::new(),
             straight: false,
             parts: None,
+            read_at: 0,
         }
     }
 
@@ -249,6 +252,7 @@ impl Scan {
     fn fill(&mut self, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<bool> {
         self.batch.clear();
         self.at = 0;
+        self.read_at = 0;
         self.tested = 0;
         match &mut self.state {
             ScanState::Open(scan) => {
@@ -362,6 +366,16 @@ impl Operator for Scan {
         }
     }
 
+    fn read_late(&mut self, registers: &mut [Datum]) -> Result<()> {
+        if self.node.is_late && std::mem::replace(&mut self.read_at, self.at) != self.at {
+            let row = self.tuple().ok_or_else(|| Error::internal("columns of no row"))?;
+            if !self.node.reader.read_from(self.node.early, row, registers) {
+                return Err(Error::internal("a row of an unknown layout"));
+            }
+        }
+        Ok(())
+    }
+
     fn split(&mut self, cx: &mut Cx<'_, '_>, parts: &mut Option<Arc<Parts>>) -> Result<Copied> {
         Ok(Some(Box::new(self.divide(cx, parts)?)))
     }
@@ -370,6 +384,7 @@ impl Operator for Scan {
         self.parts = None;
         self.batch.clear();
         self.at = 0;
+        self.read_at = 0;
         self.size = first_batch(&self.node);
         self.state = ScanState::Start;
     }
@@ -441,7 +456,9 @@ fn passes(
             return Ok(false);
         }
     }
-    if !straight {
+    if node.is_late {
+        reading.up_to(node.early, registers);
+    } else if !straight {
         reading.finish(registers);
     }
     Ok(true)

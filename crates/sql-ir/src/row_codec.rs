@@ -74,6 +74,18 @@ impl RowReader {
         RowReader { read, ..self }
     }
 
+    /// Columns that are put into the registers.
+    pub fn len(&self) -> usize {
+        self.read
+    }
+
+    /// Reads the columns of a row from number `at` on; `false` if its layout is unknown.
+    pub fn read_from(&self, at: usize, row: BatchRow<'_>, registers: &mut [Datum]) -> bool {
+        let Some(layout) = self.layout(row.layout) else { return false };
+        Reading { row: StoredRow::new(layout, row), at, end: self.read }.finish(registers);
+        true
+    }
+
     /// Reads one row.
     #[inline]
     pub fn read(&self, row: BatchRow<'_>, registers: &mut [Datum]) {

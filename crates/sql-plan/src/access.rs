@@ -832,7 +832,7 @@ fn scan_by(
         None if level.columns(rel).is_empty() && level.table_row_slot(rel).is_none() => RowContent::Nothing,
         None => RowContent::Tuple,
     };
-    let (reader, stages) = staged(level, rel, info, &filter)?;
+    let (reader, early, stages) = staged(level, rel, info, &filter)?;
     let pushed = match (&keys, content) {
         (None, RowContent::Tuple) => {
             stages.iter().take_while(|stage| !matches!(stage, Stage::Columns(_) | Stage::InPlace)).count()
@@ -849,6 +849,8 @@ fn scan_by(
         pushed,
         one_is_enough: false,
         distinct: 0,
+        early,
+        is_late: false,
         access,
         filter,
         shown: (index_condition, filter_condition),
@@ -890,8 +892,14 @@ fn index_only(
 }
 
 /// A reader of a table's used columns that has first what the first condition needs, then what the second one does, and so on; last what
-/// conditions test where the row lies, and nothing else asks for. Answers also what each needs.
-fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> Result<(RowReader, Box<[Stage]>)> {
+/// conditions test where the row lies, and nothing else asks for. Answers also how many are asked for by conditions and joins, and what each
+/// condition needs.
+fn staged(
+    level: &Level<'_>,
+    rel: usize,
+    info: &TableInfo,
+    filter: &[Code],
+) -> Result<(RowReader, usize, Box<[Stage]>)> {
     let columns = level.columns(rel);
     let slots_of = |condition: &Code| {
         let (mut slots, mut all) = (Vec::new(), false);
@@ -921,7 +929,11 @@ fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> R
         });
         needed.push(ordered.len());
     }
-    ordered.append(&mut left);
+    let is_above = |column: &usize| level.above.get(rel).is_some_and(|above| above.contains(column));
+    let (mut above, mut among): (Vec<_>, Vec<_>) = left.into_iter().partition(|(column, _)| is_above(column));
+    ordered.append(&mut among);
+    let early = ordered.len();
+    ordered.append(&mut above);
     let end = ordered.len();
     ordered.extend(unread);
     let stage = |(condition, needed): (&Code, usize)| match stored(condition, &ordered) {
@@ -930,7 +942,7 @@ fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> R
         None => Stage::Columns(needed),
     };
     let stages = filter.iter().zip(needed).map(stage).collect();
-    Ok((RowReader::new(info, &ordered, level.table_row_slot(rel))?.up_to(end), stages))
+    Ok((RowReader::new(info, &ordered, level.table_row_slot(rel))?.up_to(end), early, stages))
 }
 
 /// The stage of a condition that can be tested where the row lies, given the columns of the reader: it cannot fail, and demands of

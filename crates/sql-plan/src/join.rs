@@ -18,7 +18,7 @@ use types::{Datum, oid};
 use super::access::{self, Conjunct, Mask, Wanted, rels_in};
 use super::graph::{self, Graph};
 use super::implied;
-use super::level::Level;
+use super::level::{Asked, Level};
 use super::merge_join::{self, WantedColumn, WantedRows};
 use super::methods::{PlanMethod, sort_cost};
 use super::node::{
@@ -208,8 +208,9 @@ fn list(
 }
 
 /// Notes which columns of tables only the conditions of their own scans ask for, given what is asked for beside FROM and WHERE. They need not be
-/// kept above the scans.
-fn note_filtered(level: &mut Level<'_>, parts: &[Part<'_>], conjuncts: &[Conjunct], mut asked: Vec<BTreeSet<usize>>) {
+/// kept above the scans. Also which only what is above the joins asks for.
+fn note_filtered(level: &mut Level<'_>, parts: &[Part<'_>], conjuncts: &[Conjunct], beside: Asked) {
+    let Asked { among: mut asked, above } = beside;
     let part_of = |mask: Mask| parts.iter().find(|part| part.mask == mask && matches!(part.item, Item::Rel(_)));
     let is_inner = |mask| part_of(mask).is_some_and(|part| part.join == JoinType::Inner);
     // What a condition of one part alone asks for is asked by the scan of that part, unless it waits for others.
@@ -222,11 +223,19 @@ fn note_filtered(level: &mut Level<'_>, parts: &[Part<'_>], conjuncts: &[Conjunc
     for conjunct in of_all.chain(of_parts) {
         walk::columns_of(&conjunct.expr, &mut |c| _ = asked[c.rel].insert(c.column));
     }
+    if parts.len() > 1 {
+        level.above = vec![BTreeSet::new(); level.rels.len()];
+    }
     for part in parts {
+        // What the joins within others ask for is not told here.
         let Item::Rel(rel) = part.item else { continue };
         if matches!(level.rels[rel].kind, RelKind::Table(_)) {
             let columns = level.columns(rel).iter().map(|(column, _)| *column);
-            level.filtered[rel] = columns.filter(|column| !asked[rel].contains(column)).collect();
+            let is_asked = |column: &usize| asked[rel].contains(column) || above[rel].contains(column);
+            level.filtered[rel] = columns.filter(|column| !is_asked(column)).collect();
+            if parts.len() > 1 {
+                level.above[rel] = &above[rel] - &asked[rel];
+            }
         }
     }
 }

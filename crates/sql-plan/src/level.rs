@@ -26,6 +26,14 @@ pub(super) enum Outer {
     Aggregate { level: usize, index: usize },
 }
 
+/// Columns that are asked for, by rel.
+pub(super) struct Asked {
+    /// By other rels, guards and WITH.
+    pub among: Vec<BTreeSet<usize>>,
+    /// When the rows of FROM have been found.
+    pub above: Vec<BTreeSet<usize>>,
+}
+
 /// A query level.
 pub(super) struct Level<'a> {
     pub cx: &'a PlanContext<'a>,
@@ -34,10 +42,12 @@ pub(super) struct Level<'a> {
     slots: usize,
     /// Slots of the used columns, by rel: (column, slot).
     columns: Vec<Vec<(usize, Slot)>>,
-    /// By rel, the columns that something beside FROM and WHERE asks for, until these are planned; `None` if rows are asked for as a whole.
-    pub beside_from: Option<Vec<BTreeSet<usize>>>,
+    /// What is asked for beside FROM and WHERE, until these are planned; `None` if rows are asked for as a whole.
+    pub beside_from: Option<Asked>,
     /// By rel, the columns that the conditions of its own scan ask for, and nothing else.
     pub filtered: Vec<BTreeSet<usize>>,
+    /// By rel, the columns that only what is above the joins asks for, and conditions of its own scan.
+    pub above: Vec<BTreeSet<usize>>,
     /// Slots of row identities, where they are wanted.
     row_slots: Vec<Option<Slot>>,
     /// Whether the rows of a rel are used as values, by rel.
@@ -94,6 +104,7 @@ impl<'a> Level<'a> {
             columns: Vec::new(),
             beside_from: None,
             filtered: vec![BTreeSet::new(); rels.len()],
+            above: Vec::new(),
             row_slots: vec![None; rels.len()],
             whole,
             present: vec![None; rels.len()],
@@ -121,12 +132,17 @@ impl<'a> Level<'a> {
         if !query.locking.is_empty() || self.whole.contains(&true) || self.row_slots.iter().any(Option::is_some) {
             return;
         }
-        let mut asked = vec![BTreeSet::new(); self.rels.len()];
-        walk::walk_beside_from(query, 0, &mut |expr, depth| match expr {
-            Expr::Column(c) if c.level == depth => _ = asked[c.rel].insert(c.column),
-            _ => {}
-        });
-        self.beside_from = Some(asked);
+        let asked = |walk: fn(&Query, &mut dyn FnMut(&Expr, usize))| {
+            let mut asked = vec![BTreeSet::new(); self.rels.len()];
+            walk(query, &mut |expr, depth| match expr {
+                Expr::Column(c) if c.level == depth => _ = asked[c.rel].insert(c.column),
+                _ => {}
+            });
+            asked
+        };
+        let among = asked(|query, note| walk::walk_rels(query, 0, note));
+        let above = asked(|query, note| walk::walk_above(query, 0, note));
+        self.beside_from = Some(Asked { among, above });
     }
 
     /// Whether nothing but the conditions of a rel's own scan asks for a column.

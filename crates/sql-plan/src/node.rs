@@ -104,6 +104,8 @@ pub enum Node {
     MergeJoin(Arc<MergeJoinNode>),
     /// Has several threads read the rows of its input.
     Gather(Arc<GatherNode>),
+    /// Reads columns that joins did not need.
+    Late(Arc<LateNode>),
     /// Keeps the rows of its input, to read them again.
     Materialize(Arc<MaterializeNode>),
     /// Orders rows.
@@ -187,6 +189,33 @@ impl Node {
         }
     }
 
+    fn is_join(&self) -> bool {
+        match self {
+            Node::Metered(n) => n.input.is_join(),
+            Node::Filter(n) => n.input.is_join(),
+            other => matches!(other, Node::HashJoin(_) | Node::NestedLoop(_)),
+        }
+    }
+
+    /// Says to the scan that drives a join, which nobody else has yet, that a [`LateNode`] asks for the columns that joins do not need;
+    /// `false` if there are none, or another operator would take the row for its own.
+    fn read_late(&mut self) -> bool {
+        match self {
+            Node::Metered(n) => Arc::get_mut(n).is_some_and(|n| n.input.read_late()),
+            Node::Filter(n) => Arc::get_mut(n).is_some_and(|n| n.input.read_late()),
+            Node::NestedLoop(n) => Arc::get_mut(n).is_some_and(|n| n.outer.read_late()),
+            // Rows that come without one of the probe side have no row there.
+            Node::HashJoin(n) if !matches!(n.join, JoinType::Right | JoinType::Full) => {
+                Arc::get_mut(n).is_some_and(|n| n.probe.read_late())
+            }
+            Node::Scan(scan) => Arc::get_mut(scan).is_some_and(|scan| {
+                scan.is_late = scan.keys.is_none() && scan.early < scan.reader.len();
+                scan.is_late
+            }),
+            _ => false,
+        }
+    }
+
     /// Whether PostgreSQL's operator of this kind can run backward.
     pub fn goes_backward(&self) -> bool {
         match self {
@@ -196,6 +225,7 @@ impl Node {
             Node::Subquery(n) => n.subplan.plan.root.goes_backward(),
             Node::Filter(n) => n.input.goes_backward(),
             Node::Project(n) => n.input.goes_backward(),
+            Node::Late(n) => n.input.goes_backward(),
             Node::Limit(n) => n.input.goes_backward(),
             Node::Union(n) => n.all && n.branches.iter().all(|branch| branch.plan.root.goes_backward()),
             Node::OneRow
@@ -243,6 +273,7 @@ impl Node {
             | Node::HashJoin(_)
             | Node::MergeJoin(_)
             | Node::Gather(_)
+            | Node::Late(_)
             | Node::Materialize(_)
             | Node::IncrementalSort(_)
             | Node::Aggregate(_)
@@ -268,6 +299,7 @@ impl Node {
             Node::Scan(_) => true,
             Node::Filter(n) => n.input.passes_rows(),
             Node::Project(n) => n.input.passes_rows(),
+            Node::Late(n) => n.input.passes_rows(),
             Node::Limit(n) => n.input.passes_rows(),
             Node::Metered(n) => n.input.passes_rows(),
             Node::OneRow
@@ -645,6 +677,21 @@ pub struct GatherNode {
     pub slots: Vec<Slot>,
     /// How many.
     pub parallel: Parallel,
+}
+
+/// Reads the columns that joins did not need of the rows that are left: those of the one scan whose row lies where it was while the
+/// joins look for partners.
+#[derive(Debug)]
+pub struct LateNode {
+    /// The joins.
+    pub input: Node,
+}
+
+impl LateNode {
+    /// Above joins, if the scan that drives them has columns that they do not need.
+    pub(crate) fn above(mut input: Node) -> Node {
+        if input.is_join() && input.read_late() { Node::Late(Arc::new(LateNode { input })) } else { input }
+    }
 }
 
 /// Threads that work for one node, beside that of the statement.

@@ -60,6 +60,7 @@ fn has_long_work(node: &Node) -> bool {
     };
     match node {
         Node::Metered(node) => has_long_work(&node.input),
+        Node::Late(node) => has_long_work(&node.input),
         Node::Filter(node) => any(&node.conditions) || has_long_work(&node.input),
         Node::HashJoin(node) => any(&node.conditions) || has_long_work(&node.probe),
         Node::NestedLoop(node) => any(&node.conditions) || has_long_work(&node.outer),
@@ -91,6 +92,7 @@ fn driving(node: &Node) -> Option<&ScanNode> {
     let all_free = |codes: &[Code]| codes.iter().all(is_free);
     match node {
         Node::Metered(node) => driving(&node.input),
+        Node::Late(node) => driving(&node.input),
         Node::Filter(node) if all_free(&node.conditions) => driving(&node.input),
         Node::Project(node) if node.targets.iter().all(|(_, code)| is_free(code)) => driving(&node.input),
         Node::HashJoin(node) => {

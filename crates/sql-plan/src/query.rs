@@ -15,9 +15,9 @@ use super::merge_join::{WantedColumn, WantedRows};
 use super::methods::sort_cost;
 
 use super::node::{
-    Access, AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, IncrementalSortNode, LimitNode,
-    LockRowsNode, LockTarget, Node, PlannedTable, ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode,
-    SortNode, SortSlot, StoredColumns, UnionNode, ValuesNode,
+    Access, AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, IncrementalSortNode, LateNode,
+    LimitNode, LockRowsNode, LockTarget, Node, PlannedTable, ProjectNode, QueryPlan, RecursionNode, SampleNode,
+    SetOpNode, SortNode, SortSlot, StoredColumns, UnionNode, ValuesNode,
 };
 use super::{PlanContext, RowOf, outer_joins, parallel, places, rewrite, sarg, selectivity, walk, window};
 
@@ -100,6 +100,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         Serves::Groups { order_by } | Serves::Window { order_by } if in_order => order_by,
         Serves::Groups { .. } | Serves::Window { .. } => 0,
     };
+    node = LateNode::above(node);
     if let Some(sample) = &query.sample {
         node = sampled(level, sample, node)?;
     }

@@ -36,6 +36,10 @@ pub struct ScanNode {
     /// One row is enough of each value of so many of the index's first columns; 0: all rows are wanted. It is an index-only scan
     /// of a range then.
     pub distinct: usize,
+    /// So many of the reader's columns, the first ones, are all that its conditions and the joins above ask for.
+    pub early: usize,
+    /// The others are read when a [`super::LateNode`] above asks for them.
+    pub is_late: bool,
     /// The conditions as EXPLAIN shows them: those of the index, those of the filter.
     pub shown: (String, String),
 }

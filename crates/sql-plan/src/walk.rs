@@ -89,11 +89,12 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
 pub(super) fn walk_what_sees_rels<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
     query.from.iter().for_each(|from| walk_from(from, depth, f));
     query.filter.iter().for_each(|e| walk(e, depth, f));
-    walk_beside_from(query, depth, f);
+    walk_rels(query, depth, f);
+    walk_above(query, depth, f);
 }
 
-/// As [`walk_what_sees_rels`] without FROM and WHERE.
-pub(super) fn walk_beside_from<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
+/// What the rels of a query ask of each other, and guards.
+pub(super) fn walk_rels<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
     work::beat(8);
     query.ctes.iter().for_each(|cte| walk_query(&cte.query, depth + 1, f));
     for rel in &query.rels {
@@ -117,6 +118,10 @@ pub(super) fn walk_beside_from<'a>(query: &'a Query, depth: usize, f: &mut dyn F
         }
     }
     query.guards.iter().for_each(|guard| walk(&guard.condition, depth, f));
+}
+
+/// What is asked for when the rows of FROM have been found.
+pub(super) fn walk_above<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
     let single = [&query.having, &query.limit, &query.offset];
     single.into_iter().flatten().for_each(|e| walk(e, depth, f));
     query.targets.iter().for_each(|t| walk(&t.expr, depth, f));

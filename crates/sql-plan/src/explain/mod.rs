@@ -235,6 +235,7 @@ fn node(at: &Node) -> Shown<'_> {
         Node::Filter(n) => node(&n.input),
         Node::Sample(n) => Shown::new("Sample", "Sample Scan").over([node(&n.input)]),
         Node::Project(n) => node(&n.input),
+        Node::Late(n) => node(&n.input),
         Node::OneRow => Shown::new("Result", "Result"),
         Node::Scan(n) => scan(n),
         Node::System(n) => Shown::new(format!("Seq Scan on {}", n.alias), "Seq Scan")
