@@ -31,6 +31,9 @@ pub(super) struct Aggregate {
     own: Aggregation,
     stage: AggregateStage,
     at: usize,
+    /// What was in the registers that a group was put into while its input goes on behind it: the row that was read last may still be
+    /// one that the input works with.
+    replaced: Vec<(Slot, Datum)>,
 }
 
 /// How far an aggregate is.
@@ -343,6 +346,7 @@ impl Aggregate {
             node: Arc::clone(node),
             stage: AggregateStage::Fresh,
             at: 0,
+            replaced: Vec::new(),
         }
     }
 }
@@ -679,6 +683,9 @@ impl Aggregate {
 
 impl Operator for Aggregate {
     fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        for (slot, value) in self.replaced.drain(..) {
+            registers[slot as usize] = value;
+        }
         if let wait @ Next::Wait(_) = self.read(cx, registers)? {
             return Ok(wait);
         }
@@ -692,6 +699,10 @@ impl Operator for Aggregate {
         }
         let group = self.at;
         self.at += 1;
+        if matches!(self.stage, AggregateStage::Reading(_)) {
+            let slots = node.carried.iter().copied().chain(node.keys.iter().map(|(_, slot, _)| *slot));
+            self.replaced.extend(slots.map(|slot| (slot, std::mem::take(&mut registers[slot as usize]))));
+        }
         groups.carried.restore(group, registers, &node.carried);
         if !node.sets.is_empty() {
             let [Datum::Int4(set), key @ ..] = groups.keys.key(group) else { return Ok(Next::Done) };
@@ -724,5 +735,6 @@ impl Operator for Aggregate {
         self.own.rescan(forget);
         self.stage = AggregateStage::Fresh;
         self.at = 0;
+        self.replaced.clear();
     }
 }
