@@ -278,7 +278,8 @@ pub fn warnings(all: &Comparison) -> Vec<String> {
         }
         let bad = run.queries.iter().filter(|judged| !judged.is_good()).count();
         if bad > 0 {
-            warnings.push(format!("{name}: {bad} statements failed or gave other rows than PostgreSQL"));
+            warnings
+                .push(format!("{name}: {bad} statements failed, gave other rows than PostgreSQL or took far longer"));
         }
         if run.points.iter().any(|point| point.transactions == 0) {
             warnings.push(format!("{name}: nothing was measured at a point"));

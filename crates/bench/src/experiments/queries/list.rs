@@ -60,6 +60,8 @@ pub enum Origin {
     Captured(&'static str),
     /// Written for a class of plans.
     Class(&'static str),
+    /// Made from a seed, in one of the shapes of [`super::random`].
+    Random(&'static str),
 }
 
 impl fmt::Display for Origin {
@@ -67,24 +69,27 @@ impl fmt::Display for Origin {
         match self {
             Origin::Captured(file) => f.write_str(file),
             Origin::Class(class) => write!(f, "class: {class}"),
+            Origin::Random(shape) => write!(f, "random: {shape}"),
         }
     }
 }
 
 /// One statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Statement {
+pub struct Statement<'t> {
     /// Unique in its schema.
-    pub name: &'static str,
+    pub name: &'t str,
     /// Where it is from.
     pub origin: Origin,
     /// Values of its parameters as text, `None` for NULL. A statement without parameters is sent as a text with literals.
     pub params: Option<Vec<Option<String>>>,
     /// The text without its semicolon.
-    pub sql: &'static str,
+    pub sql: &'t str,
+    /// Whether its rows come in a total order, so that the order is compared, too.
+    pub ordered: bool,
 }
 
-impl Statement {
+impl Statement<'_> {
     /// Whether it changes or locks rows: it is then measured in a transaction that is rolled back.
     pub fn changes(&self) -> bool {
         let first = self.sql.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
@@ -108,7 +113,7 @@ impl Schema {
     ///
     /// # Errors
     /// One line that says which entry is not one.
-    pub fn statements(&self) -> Result<Vec<Statement>, String> {
+    pub fn statements(&self) -> Result<Vec<Statement<'static>>, String> {
         let mut all = Vec::new();
         for entry in self.statements.split("\n-- name: ").skip(1) {
             let (name, mut rest) = entry.split_once('\n').unwrap_or((entry, ""));
@@ -126,7 +131,7 @@ impl Schema {
             }
             let sql = rest.trim().strip_suffix(';').ok_or_else(|| wrong("the text does not end with a semicolon"))?;
             let origin = origin.ok_or_else(|| wrong("it does not say where it is from"))?;
-            all.push(Statement { name, origin, params, sql });
+            all.push(Statement { name, origin, params, sql, ordered: false });
         }
         Ok(all)
     }
@@ -199,6 +204,7 @@ mod tests {
                 match statement.origin {
                     Origin::Captured(_) => captured += 1,
                     Origin::Class(class) => *classes.entry(class).or_insert(0) += 1,
+                    Origin::Random(_) => panic!("{} is in the list", statement.name),
                 }
             }
         }
@@ -220,7 +226,8 @@ mod tests {
 
     #[test]
     fn what_changes_or_locks_is_told_from_what_reads() {
-        let changes = |sql| Statement { name: "", origin: Origin::Class(""), params: None, sql }.changes();
+        let statement = |sql| Statement { name: "", origin: Origin::Class(""), params: None, sql, ordered: false };
+        let changes = |sql| statement(sql).changes();
         assert!(changes("update t set a = 1") && changes("WITH x AS (SELECT 1) DELETE FROM t"));
         assert!(changes("select * from t for update skip locked"));
         assert!(!changes("SELECT 1") && !changes("(SELECT 1) UNION (SELECT 2)"));

@@ -1,4 +1,4 @@
-//! `bench queries`: the statements of ordinary applications, on PostgreSQL and on Nyala.
+//! `bench queries`: the statements of ordinary applications, or random ones over their tables, on PostgreSQL and on Nyala.
 //!
 //! Responsible for: servers of its own with the databases of all schemas, executing each statement on both in turns, comparing every
 //! row, ratios and their geometric mean, the worst with both plans.
@@ -8,6 +8,7 @@
 
 pub mod list;
 mod load;
+pub mod random;
 mod run;
 mod tables;
 
@@ -20,6 +21,7 @@ use clap::Args;
 use crate::client::Connection;
 use crate::experiments::Refusal;
 use crate::interrupt::{self, INTERRUPTED};
+use crate::options::clock_seed;
 use crate::progress::Line;
 use crate::result::{RunFile, ServerFacts};
 use crate::servers::{Product, Scratch, Server, pinning};
@@ -39,12 +41,18 @@ pub struct QueriesArgs {
     /// Only statements whose `schema/name` or origin has this in it.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Executions of each statement on each server; the median counts.
-    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u16).range(3..))]
-    executions: u16,
-    /// Seconds after which a slow statement is not begun again.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    patience: u64,
+    /// Instead of the list, this many random statements over the tables of the schemas.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    random: Option<u32>,
+    /// Source of the random statements [default: taken from the clock, and printed].
+    #[arg(long, value_name = "S", requires = "random")]
+    seed: Option<u64>,
+    /// Executions of each statement on each server; the median counts [default: 15, or 5 with --random].
+    #[arg(long, value_parser = clap::value_parser!(u16).range(3..))]
+    executions: Option<u16>,
+    /// Seconds after which a slow statement is not begun again [default: 60, or 4 with --random].
+    #[arg(long, value_name = "SECONDS")]
+    patience: Option<u64>,
     /// Leave out ANALYZE: the statements meet tables as a user has loaded them.
     #[arg(long)]
     no_analyze: bool,
@@ -62,7 +70,8 @@ pub struct QueriesArgs {
     json: Option<PathBuf>,
 }
 
-/// Runs the statements and prints what they took. Fails if one does not run on both servers with the same rows.
+/// Runs the statements and prints what they took. Fails if one does not run on both servers with the same rows, or if a random one is a
+/// [finding](Judged::is_finding).
 pub fn main(args: QueriesArgs) -> ExitCode {
     match measure(&args) {
         Ok(run) if run.is_good() => ExitCode::SUCCESS,
@@ -87,15 +96,28 @@ fn measure(args: &QueriesArgs) -> Result<RunFile, Refusal> {
     let facts = ServerFacts::ask(&mut Connection::open(server.target())?, server.target().dialect);
     let mut run = RunFile::begin("queries", server.target(), Some(server.product().label()), facts);
     run.settings.insert("analyze".into(), (!args.no_analyze).to_string());
-    run.settings.insert("executions".into(), args.executions.to_string());
+    run.settings.insert("executions".into(), args.effort().executions.to_string());
     let mut progress = Line::new();
-    for schema in schemas {
+    let seed = args.seed.unwrap_or_else(clock_seed);
+    if let Some(count) = args.random {
+        run.settings.insert("random".into(), count.to_string());
+        run.settings.insert("seed".into(), seed.to_string());
+        println!("random statements of --seed {seed}");
+    }
+    let shares = random::shares(args.random.unwrap_or_default(), schemas.len(), seed);
+    for (schema, share) in schemas.into_iter().zip(shares) {
+        if args.random.is_some() && share == 0 {
+            continue;
+        }
         for target in [baseline.target(), server.target()] {
             progress.show(|| format!("{}: loading", schema.name));
             load::load(schema, target, !args.no_analyze)?;
         }
         let targets = [baseline.target(), server.target()].map(|target| load::database(target, schema.name));
-        pinning::of_generator(|| ask(args, schema, &targets, &mut progress, &mut run))?;
+        pinning::of_generator(|| match args.random {
+            Some(_) => random::ask(args, schema, (seed, share), &targets, &mut progress, &mut run),
+            None => ask(args, schema, &targets, &mut progress, &mut run),
+        })?;
         if let Some(path) = &args.json {
             let place = run.place(path);
             run.write(&place).map_err(|error| Refusal::Output(format!("{}: {error}", place.display())))?;
@@ -108,6 +130,29 @@ fn measure(args: &QueriesArgs) -> Result<RunFile, Refusal> {
     tables::keep_worst(&mut run.queries, args.worst);
     print!("{}{}", tables::summary(&run.queries), tables::worst(&run.queries));
     Ok(run)
+}
+
+impl QueriesArgs {
+    /// How often a statement is executed.
+    fn effort(&self) -> Effort {
+        let (executions, patience, first_counts) = match self.random {
+            Some(_) => (5, 4, Some(Duration::from_secs(1))),
+            None => (15, 60, None),
+        };
+        Effort {
+            executions: usize::from(self.executions.unwrap_or(executions)),
+            patience: Duration::from_secs(self.patience.unwrap_or(patience)),
+            first_counts,
+        }
+    }
+
+    /// Whether a statement is one of those that were asked for.
+    fn wants(&self, schema: &Schema, name: &str, origin: &str) -> bool {
+        match &self.only {
+            Some(text) => format!("{}/{name}", schema.name).contains(text) || origin.contains(text),
+            None => true,
+        }
+    }
 }
 
 /// The schemas with these names, or all.
@@ -133,15 +178,10 @@ fn ask(
     progress: &mut Line,
     run: &mut RunFile,
 ) -> Result<(), Refusal> {
-    let effort = Effort { executions: usize::from(args.executions), patience: Duration::from_secs(args.patience) };
     let labels = [Product::Postgres.label(), Product::Nyala.label()];
-    let asked = |name: &str, origin: &str| match &args.only {
-        Some(text) => format!("{}/{name}", schema.name).contains(text) || origin.contains(text),
-        None => true,
-    };
     for statement in schema.statements().map_err(Refusal::Options)? {
         let origin = statement.origin.to_string();
-        if !asked(statement.name, &origin) {
+        if !args.wants(schema, statement.name, &origin) {
             continue;
         }
         if interrupt::asked() {
@@ -153,7 +193,7 @@ fn ask(
             let none: &[&str] = &[];
             [Side::open(&targets[0], &POSTGRES_SETTINGS, &statement), Side::open(&targets[1], none, &statement)]
         };
-        let mut judged = run::judge(sides(), labels, effort)?;
+        let mut judged = run::judge(sides(), labels, args.effort())?;
         (judged.schema, judged.name, judged.origin) = (schema.name.into(), statement.name.into(), origin);
         progress.clear();
         print!("{}", tables::line(&judged));

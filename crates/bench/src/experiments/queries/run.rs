@@ -13,6 +13,14 @@ use crate::target::Target;
 pub const NEGLIGIBLE_MS: f64 = 0.2;
 /// A statement that takes longer than this has failed.
 const TIMEOUT: &str = "30s";
+/// A random statement counts if it takes longer than this on one of the servers, or reads [`MUCH_ROWS`].
+pub const LONG_MS: f64 = 20.0;
+/// As many rows as PostgreSQL's plan of a random statement reads if it counts however short it is.
+pub const MUCH_ROWS: u64 = 100_000;
+/// A random statement that takes more times PostgreSQL's time than this, and longer than [`FINDING_MS`], is a finding.
+pub const FINDING_RATIO: f64 = 20.0;
+/// As long as a finding takes at least, in milliseconds.
+pub const FINDING_MS: f64 = 50.0;
 /// Fewest executions of a slow statement.
 const FEWEST: usize = 3;
 
@@ -43,6 +51,18 @@ pub struct Judged {
     /// Its plan on the other server.
     #[serde(default)]
     pub plan: Option<String>,
+    /// The text of a random statement.
+    #[serde(default)]
+    pub sql: Option<String>,
+    /// Rows that PostgreSQL's plan of a random statement reads.
+    #[serde(default)]
+    pub scanned: u64,
+    /// Why a random statement says nothing.
+    #[serde(default)]
+    pub left_out: Option<String>,
+    /// SQLSTATEs of what failed on PostgreSQL and on the other server.
+    #[serde(default)]
+    pub states: [Option<String>; 2],
 }
 
 impl Judged {
@@ -60,16 +80,30 @@ impl Judged {
         Some(self.ms? / self.baseline_ms?)
     }
 
-    /// Whether it ran on both with the same answer.
+    /// Whether it ran on both with the same answer, and was no [finding](Judged::is_finding).
     pub fn is_good(&self) -> bool {
-        self.error.is_none() && self.difference.is_none()
+        self.error.is_none() && self.difference.is_none() && !self.is_finding()
+    }
+
+    /// Whether it is a random statement that takes so much longer than on PostgreSQL that its plan must be wrong.
+    pub fn is_finding(&self) -> bool {
+        let is_slow = self.ms.is_some_and(|ms| ms > FINDING_MS);
+        self.sql.is_some() && is_slow && self.quotient().is_some_and(|quotient| quotient > FINDING_RATIO)
+    }
+
+    /// Whether it counts among the statements of its run: every one of the list, and the random ones that take long or read much, if they
+    /// say something.
+    pub fn counts(&self) -> bool {
+        let is_long = |ms: Option<f64>| ms.is_some_and(|ms| ms > LONG_MS);
+        let is_large = is_long(self.ms) || is_long(self.baseline_ms) || self.scanned >= MUCH_ROWS;
+        self.sql.is_none() || is_large && self.left_out.is_none()
     }
 }
 
 /// A connection to one server, with a statement prepared if it has parameters.
 pub struct Side<'s> {
     connection: Connection,
-    statement: &'s Statement,
+    statement: &'s Statement<'s>,
 }
 
 impl<'s> Side<'s> {
@@ -77,7 +111,7 @@ impl<'s> Side<'s> {
     ///
     /// # Errors
     /// Of the server, those of preparing included.
-    pub fn open(target: &Target, settings: &[&str], statement: &'s Statement) -> Result<Side<'s>, Failure> {
+    pub fn open(target: &Target, settings: &[&str], statement: &'s Statement<'s>) -> Result<Side<'s>, Failure> {
         let mut connection = Connection::open(target)?;
         connection.query(&format!("SET statement_timeout = '{TIMEOUT}'"))?;
         for setting in settings {
@@ -106,7 +140,7 @@ impl<'s> Side<'s> {
             None => self.connection.query(self.statement.sql),
         };
         let ms = started.elapsed().as_secs_f64() * 1e3;
-        let answer = (wanted && done.is_ok()).then(|| Answer::of(&self.connection));
+        let answer = (wanted && done.is_ok()).then(|| Answer::of(&self.connection, self.statement.ordered));
         if changes {
             self.connection.query("ROLLBACK")?;
         }
@@ -136,7 +170,7 @@ impl<'s> Side<'s> {
     }
 }
 
-/// Rows as text, in any order, and how many were changed or returned.
+/// Rows as text, sorted unless their order counts, and how many were changed or returned.
 #[derive(Debug, PartialEq)]
 struct Answer {
     rows: Vec<Vec<Option<Vec<u8>>>>,
@@ -145,10 +179,12 @@ struct Answer {
 
 impl Answer {
     /// The last one of a connection.
-    fn of(connection: &Connection) -> Answer {
+    fn of(connection: &Connection, ordered: bool) -> Answer {
         let row = |at| connection.row(at).cells().map(|cell| cell.map(<[u8]>::to_vec)).collect();
         let mut rows: Vec<Vec<Option<Vec<u8>>>> = (0..connection.row_count()).map(row).collect();
-        rows.sort();
+        if !ordered {
+            rows.sort();
+        }
         Answer { rows, affected: connection.affected() }
     }
 
@@ -184,36 +220,42 @@ pub struct Effort {
     pub executions: usize,
     /// No more are begun after this time, once each server has had [`FEWEST`].
     pub patience: Duration,
+    /// The first execution counts if it takes as long on one of the servers: what warms up is then the smaller part of it.
+    pub first_counts: Option<Duration>,
 }
 
-/// Executes a statement on both servers in turns. The first execution of each compares the answers and does not count.
+/// Executes a statement on both servers in turns. The first execution of each compares the answers and does not count unless it is long.
 ///
 /// # Errors
 /// A lost connection.
 pub fn judge(sides: [Result<Side<'_>, Failure>; 2], labels: [&str; 2], effort: Effort) -> Result<Judged, Failure> {
     let mut judged = Judged::default();
-    let mut failed = |label: &str, failure: Failure| match failure {
+    let mut failed = |at: usize, failure: Failure| match failure {
         Failure::Server { .. } => {
+            judged.states[at] = Some(failure.state().into());
             let error = judged.error.get_or_insert_default();
             let gap = if error.is_empty() { "" } else { "; " };
-            error.push_str(&format!("{gap}{label}: {failure}"));
+            error.push_str(&format!("{gap}{}: {failure}", labels[at]));
             Ok(())
         }
         lost => Err(lost),
     };
     let mut open = Vec::new();
-    for (side, label) in sides.into_iter().zip(labels) {
-        match side.and_then(|mut side| side.execute(true).map(|(_, answer)| (side, answer))) {
-            Ok(pair) => open.push(pair),
-            Err(failure) => failed(label, failure)?,
+    for (at, side) in sides.into_iter().enumerate() {
+        match side.and_then(|mut side| side.execute(true).map(|(ms, answer)| (side, ms, answer))) {
+            Ok(done) => open.push(done),
+            Err(failure) => failed(at, failure)?,
         }
     }
-    let [(first, one), (second, other)] = open.as_mut_slice() else { return Ok(judged) };
+    let [(first, ms, one), (second, other_ms, other)] = open.as_mut_slice() else { return Ok(judged) };
     if let Some((one, other)) = one.as_ref().zip(other.as_ref()) {
         judged.rows = one.affected.max(one.rows.len() as u64);
         judged.difference = one.difference(other);
     }
     let (started, mut times) = (Instant::now(), [Vec::new(), Vec::new()]);
+    if effort.first_counts.is_some_and(|long| ms.max(*other_ms) >= long.as_secs_f64() * 1e3) {
+        times = [vec![*ms], vec![*other_ms]];
+    }
     while times[0].len() < effort.executions && (times[0].len() < FEWEST || started.elapsed() < effort.patience) {
         let mut turn: [(&mut Side<'_>, usize); 2] = [(&mut *first, 0), (&mut *second, 1)];
         if times[0].len() % 2 == 1 {
@@ -223,7 +265,7 @@ pub fn judge(sides: [Result<Side<'_>, Failure>; 2], labels: [&str; 2], effort: E
             match side.execute(false) {
                 Ok((ms, _)) => times[at].push(ms),
                 Err(failure) => {
-                    failed(labels[at], failure)?;
+                    failed(at, failure)?;
                     return Ok(judged);
                 }
             }
@@ -259,5 +301,21 @@ mod tests {
         let ratio = |baseline, own| Judged { baseline_ms: Some(baseline), ms: Some(own), ..Judged::default() }.ratio();
         assert_eq!((ratio(0.05, 0.19), ratio(0.1, 0.3)), (Some(1.0), Some(0.3 / 0.1)));
         assert_eq!(Judged::default().ratio(), None);
+    }
+
+    #[test]
+    fn random_statements_count_by_time_or_rows_and_are_findings_by_both_limits() {
+        let random = |baseline, own, scanned| Judged {
+            baseline_ms: Some(baseline),
+            ms: Some(own),
+            sql: Some("SELECT 1".into()),
+            scanned,
+            ..Judged::default()
+        };
+        assert!(random(1.0, 21.0, 0).counts() && random(21.0, 1.0, 0).counts() && random(1.0, 1.0, MUCH_ROWS).counts());
+        assert!(!random(1.0, 19.0, MUCH_ROWS - 1).counts() && Judged::default().counts());
+        assert!(random(2.0, 51.0, 0).is_finding() && !random(2.0, 51.0, 0).is_good());
+        assert!(!random(1.0, 49.0, 0).is_finding() && !random(50.0, 900.0, 0).is_finding());
+        assert!(!Judged { sql: None, ..random(2.0, 51.0, 0) }.is_finding());
     }
 }
