@@ -58,7 +58,7 @@ test: here
 	run schedules env RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/shuttle cargo test --locked -p mvcc; \
 	if [ -s '$(SKIPPED)' ]; then echo 'all is well, but not everything could be tested here:'; cat '$(SKIPPED)'; fi
 
-## Random tests from new seeds for SECONDS (600) or HOURS: rights, queries, joins, TPC-H, histories, nearly right SQL, wire bytes, the log.
+## Random tests from new seeds for SECONDS (600) or HOURS: rights, queries and their times, joins, TPC-H, histories, nearly right SQL, wire bytes, the log.
 ## Before them, for as long again, libFuzzer over every reader of bytes; `make fuzz-readers` does that alone.
 fuzz: fuzz-readers
 	scripts/fuzz.sh $(SECONDS)
