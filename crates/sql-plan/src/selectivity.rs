@@ -197,10 +197,12 @@ fn of_comparison(level: &Level<'_>, column: &Column, op: CompareOp, value: &Expr
             let nulls = known(level, column).map_or(0.0, |(of, _)| of.null_fraction);
             1.0 - of_equality(level, column, value) - nulls
         }
-        CompareOp::Lt | CompareOp::Le => below(level, column, value).unwrap_or(RANGE),
+        CompareOp::Lt => below(level, column, value).unwrap_or(RANGE),
+        CompareOp::Le => below(level, column, value).map_or(RANGE, |below| below + of_common(level, column, value)),
         CompareOp::Gt | CompareOp::Ge => {
             let nulls = known(level, column).map_or(0.0, |(of, _)| of.null_fraction);
-            below(level, column, value).map_or(RANGE, |below| 1.0 - below - nulls)
+            let equal = if op == CompareOp::Gt { of_common(level, column, value) } else { 0.0 };
+            below(level, column, value).map_or(RANGE, |below| 1.0 - below - equal - nulls)
         }
     }
     .clamp(0.0, 1.0)
@@ -228,6 +230,13 @@ pub(super) fn of_equality(level: &Level<'_>, column: &Column, value: Option<&Dat
             of.common.last().map_or(share, |(_, least)| share.min(*least)).max(0.5 / rows)
         }
     }
+}
+
+/// The share of rows equal to a value that is among the common ones, otherwise 0.
+fn of_common(level: &Level<'_>, column: &Column, value: Option<&Datum>) -> f64 {
+    let (Some((of, _)), Some(value)) = (known(level, column), value) else { return 0.0 };
+    work::beat(PER_COMMON * of.common.len());
+    of.common.iter().find(|(common, _)| order(common, value) == Some(0.0)).map_or(0.0, |(_, share)| *share)
 }
 
 /// The share of rows below a value.
