@@ -17,6 +17,7 @@ use types::{Datum, DatumRef};
 use super::Cx;
 
 /// The value as a condition, of a row that is not in the registers: `None` is NULL.
+#[inline(never)]
 pub(super) fn truth(
     condition: &Code,
     row: &StoredRow<'_>,

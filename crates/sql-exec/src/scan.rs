@@ -157,7 +157,7 @@ impl Scan {
                 rows = 0;
                 for at in from..self.batch.len() {
                     let row = self.batch.row(at);
-                    rows += usize::from(passes(&self.node, row, self.straight, self.tested, cx, registers)?);
+                    rows += usize::from(passes_apart(&self.node, row, self.straight, self.tested, cx, registers)?);
                 }
             }
             if rows > 0 {
@@ -421,9 +421,22 @@ fn read_on(
     Ok(found)
 }
 
+/// As [`passes`], out of line.
+#[inline(never)]
+fn passes_apart(
+    node: &ScanNode,
+    row: BatchRow<'_>,
+    straight: bool,
+    tested: usize,
+    cx: &mut Cx<'_, '_>,
+    registers: &mut [Datum],
+) -> Result<bool> {
+    passes(node, row, straight, tested, cx, registers)
+}
+
 /// Reads a row, if the filter lets it through, of which the first `tested` conditions have; what is read only then comes last, or stays in
-/// the row.
-#[inline]
+/// the row. Always inline: it is most of what a scan does.
+#[inline(always)]
 fn passes(
     node: &ScanNode,
     row: BatchRow<'_>,

@@ -38,9 +38,13 @@ impl SortedScan {
     }
 
     /// The same below other nodes, whose rows are put into the registers as they are handed out; `None` if these want more than the scan's
-    /// columns.
+    /// columns, or so few that copies of them are compared faster.
     pub fn inner(node: &Arc<SortNode>) -> Option<SortedScan> {
+        const MANY: usize = 6;
         let (scan, _) = node.scan()?;
+        if node.slots.len() < MANY.max(3 * node.keys.len()) {
+            return None;
+        }
         node.slots.iter().all(|slot| scan.reader.reads(*slot)).then(|| SortedScan::new(node)).flatten()
     }
 

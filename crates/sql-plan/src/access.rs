@@ -849,6 +849,7 @@ fn scan_by(
         pushed,
         one_is_enough: false,
         distinct: 0,
+        rows,
         early,
         is_late: false,
         access,
@@ -914,7 +915,8 @@ fn staged(
     let needs: Vec<(Vec<Slot>, bool)> = filter.iter().map(slots_of).collect();
     let is_read = |(column, slot): &(usize, Slot)| {
         let reads = |(condition, (slots, all)): (&Code, &(Vec<Slot>, bool))| {
-            (*all || slots.contains(slot)) && stored(condition, columns).is_none() && !is_in_place(condition, columns)
+            let is_in_place = is_text_test(condition) && is_in_place(condition, columns);
+            (*all || slots.contains(slot)) && stored(condition, columns).is_none() && !is_in_place
         };
         !level.is_filtered(rel, *column) || filter.iter().zip(&needs).any(reads)
     };
@@ -938,7 +940,7 @@ fn staged(
     ordered.extend(unread);
     let stage = |(condition, needed): (&Code, usize)| match stored(condition, &ordered) {
         Some(stage) => stage,
-        None if is_in_place(condition, &ordered) => Stage::InPlace,
+        None if is_text_test(condition) && is_in_place(condition, &ordered) => Stage::InPlace,
         None => Stage::Columns(needed),
     };
     let stages = filter.iter().zip(needed).map(stage).collect();
@@ -979,6 +981,13 @@ fn stored(condition: &Code, columns: &[(usize, Slot)]) -> Option<Stage> {
         Code::IsNull(value, _) => column(value).map(Stage::Stored),
         _ => None,
     }
+}
+
+/// Whether a condition tests texts, which are copied for it otherwise. Comparisons alone are faster in the registers.
+fn is_text_test(condition: &Code) -> bool {
+    let mut tests = false;
+    condition.visit(&mut |code| tests |= matches!(code, Code::Call { function, .. } if function.on_texts.is_some()));
+    tests
 }
 
 /// Whether a condition is about the row and can be evaluated where it lies, given the columns of the reader.

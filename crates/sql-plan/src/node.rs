@@ -198,18 +198,18 @@ impl Node {
     }
 
     /// Says to the scan that drives a join, which nobody else has yet, that a [`LateNode`] asks for the columns that joins do not need;
-    /// `false` if there are none, or another operator would take the row for its own.
-    fn read_late(&mut self) -> bool {
+    /// `false` if there are none, rows are not few, or another operator would take the row for its own.
+    fn read_late(&mut self, rows: f64) -> bool {
         match self {
-            Node::Metered(n) => Arc::get_mut(n).is_some_and(|n| n.input.read_late()),
-            Node::Filter(n) => Arc::get_mut(n).is_some_and(|n| n.input.read_late()),
-            Node::NestedLoop(n) => Arc::get_mut(n).is_some_and(|n| n.outer.read_late()),
+            Node::Metered(n) => Arc::get_mut(n).is_some_and(|n| n.input.read_late(rows)),
+            Node::Filter(n) => Arc::get_mut(n).is_some_and(|n| n.input.read_late(rows)),
+            Node::NestedLoop(n) => Arc::get_mut(n).is_some_and(|n| n.outer.read_late(rows)),
             // Rows that come without one of the probe side have no row there.
             Node::HashJoin(n) if !matches!(n.join, JoinType::Right | JoinType::Full) => {
-                Arc::get_mut(n).is_some_and(|n| n.probe.read_late())
+                Arc::get_mut(n).is_some_and(|n| n.probe.read_late(rows))
             }
             Node::Scan(scan) => Arc::get_mut(scan).is_some_and(|scan| {
-                scan.is_late = scan.keys.is_none() && scan.early < scan.reader.len();
+                scan.is_late = scan.keys.is_none() && scan.early < scan.reader.len() && rows < FEW * scan.rows;
                 scan.is_late
             }),
             _ => false,
@@ -688,11 +688,15 @@ pub struct LateNode {
 }
 
 impl LateNode {
-    /// Above joins, if the scan that drives them has columns that they do not need.
-    pub(crate) fn above(mut input: Node) -> Node {
-        if input.is_join() && input.read_late() { Node::Late(Arc::new(LateNode { input })) } else { input }
+    /// Above joins that leave so many rows, if these are few of those of the scan that drives them, and that has columns that they do not
+    /// need.
+    pub(crate) fn above(mut input: Node, rows: f64) -> Node {
+        if input.is_join() && input.read_late(rows) { Node::Late(Arc::new(LateNode { input })) } else { input }
     }
 }
+
+/// The share of a scan's rows that joins leave at most where its columns are read late: that takes a few calls for each row.
+const FEW: f64 = 0.5;
 
 /// Threads that work for one node, beside that of the statement.
 #[derive(Debug, Default)]

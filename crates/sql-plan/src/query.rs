@@ -100,7 +100,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         Serves::Groups { order_by } | Serves::Window { order_by } if in_order => order_by,
         Serves::Groups { .. } | Serves::Window { .. } => 0,
     };
-    node = LateNode::above(node);
+    node = LateNode::above(node, rows);
     if let Some(sample) = &query.sample {
         node = sampled(level, sample, node)?;
     }

@@ -36,6 +36,8 @@ pub struct ScanNode {
     /// One row is enough of each value of so many of the index's first columns; 0: all rows are wanted. It is an index-only scan
     /// of a range then.
     pub distinct: usize,
+    /// Rows expected that its conditions leave.
+    pub rows: f64,
     /// So many of the reader's columns, the first ones, are all that its conditions and the joins above ask for.
     pub early: usize,
     /// The others are read when a [`super::LateNode`] above asks for them.
