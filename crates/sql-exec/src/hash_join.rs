@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use base::{Oid, Result};
+use base::{Error, Oid, Result};
 use engine_api::{Wait, WaitCell};
 use sql_ir::expr::{Code, Slot, all_true};
 use sql_plan::{HashJoinNode, JoinType, Node};
@@ -170,6 +170,37 @@ fn needs_build(join: JoinType) -> bool {
     matches!(join, JoinType::Inner | JoinType::Semi | JoinType::Right)
 }
 
+/// Evaluates the keys; `false` if one is NULL, which equals nothing.
+fn read_key(codes: &[Code], key: &mut Vec<Datum>, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<bool> {
+    key.clear();
+    for code in codes {
+        let value = code.eval(cx, registers)?;
+        if value.is_null() {
+            return Ok(false);
+        }
+        key.push(value);
+    }
+    Ok(true)
+}
+
+/// The newest row of the build side with the probe row's key; [`NONE`] if there is none.
+#[inline]
+fn find(
+    (node, table): (&HashJoinNode, &BuildTable),
+    slots: Option<&[Slot]>,
+    key: &mut Vec<Datum>,
+    cx: &mut Cx<'_, '_>,
+    registers: &[Datum],
+) -> Result<u32> {
+    if let Some(slots) = slots {
+        let value = |at: usize| registers[slots[at] as usize].as_ref();
+        let has_null = (0..slots.len()).any(|at| matches!(value(at), DatumRef::Null));
+        return Ok(if has_null { NONE } else { table.find(&node.key_types, value) });
+    }
+    let has_key = read_key(&node.probe_keys, key, cx, registers)?;
+    Ok(if has_key { table.find(&node.key_types, |at| key[at].as_ref()) } else { NONE })
+}
+
 impl HashJoin {
     pub fn new(node: &Arc<HashJoinNode>) -> HashJoin {
         HashJoin {
@@ -188,21 +219,8 @@ impl HashJoin {
         }
     }
 
-    /// Evaluates the keys; `false` if one is NULL, which equals nothing.
-    fn read_key(&mut self, codes: &[Code], cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<bool> {
-        self.key.clear();
-        for code in codes {
-            let value = code.eval(cx, registers)?;
-            if value.is_null() {
-                return Ok(false);
-            }
-            self.key.push(value);
-        }
-        Ok(true)
-    }
-
     fn add(&mut self, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<()> {
-        let node = Arc::clone(&self.node);
+        let HashJoin { node, building, key, .. } = self;
         let keeps = keeps_build(node.join);
         if let Some(slots) = &self.build_slots {
             let value = |at: usize| &registers[slots[at] as usize];
@@ -210,24 +228,13 @@ impl HashJoin {
             if !has_key && !keeps {
                 return Ok(());
             }
-            return cx.run.charge(self.building.push(&node, registers, has_key, value));
+            return cx.run.charge(building.push(node, registers, has_key, value));
         }
-        let has_key = self.read_key(&node.build_keys, cx, registers)?;
+        let has_key = read_key(&node.build_keys, key, cx, registers)?;
         if !has_key && !keeps {
             return Ok(());
         }
-        cx.run.charge(self.building.push(&node, registers, has_key, |at| &self.key[at]))
-    }
-
-    /// The newest row of the build side with the probe row's key; [`NONE`] if there is none.
-    fn find(&mut self, node: &HashJoinNode, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<u32> {
-        if let Some(slots) = &self.probe_slots {
-            let value = |at: usize| registers[slots[at] as usize].as_ref();
-            let has_null = (0..slots.len()).any(|at| matches!(value(at), DatumRef::Null));
-            return Ok(if has_null { NONE } else { self.table.find(&node.key_types, value) });
-        }
-        let has_key = self.read_key(&node.probe_keys, cx, registers)?;
-        Ok(if has_key { self.table.find(&node.key_types, |at| self.key[at].as_ref()) } else { NONE })
+        cx.run.charge(building.push(node, registers, has_key, |at| &key[at]))
     }
 
     /// Reads the build side to its end; what to wait for before that.
@@ -269,36 +276,40 @@ impl HashJoin {
 
 impl Operator for HashJoin {
     fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
-        let node = Arc::clone(&self.node);
+        if matches!(self.state, HashJoinState::Building)
+            && let Some(wait) = self.build(cx, registers)?
+        {
+            return Ok(wait);
+        }
+        // The node and the table are those of all participants: counting references to them for each row would pass their cache lines
+        // to and fro.
+        let HashJoin { node, probe, table, marks, prober, gives_rest, state, key, probe_slots, .. } = self;
+        let (node, table): (&HashJoinNode, &BuildTable) = (node, table);
         loop {
-            match self.state {
-                HashJoinState::Building => {
-                    if let Some(wait) = self.build(cx, registers)? {
-                        return Ok(wait);
-                    }
-                }
-                HashJoinState::Probing => match self.probe.next(cx, registers)? {
+            match *state {
+                HashJoinState::Building => return Err(Error::internal("a hash join without its table")),
+                HashJoinState::Probing => match probe.next(cx, registers)? {
                     Next::Row => {
-                        let row = self.find(&node, cx, registers)?;
-                        self.state = HashJoinState::Matching { row, matched: false };
+                        let row = find((node, table), probe_slots.as_deref(), key, cx, registers)?;
+                        *state = HashJoinState::Matching { row, matched: false };
                     }
-                    Next::Done if self.marks.is_some() => {
-                        self.prober = None;
-                        if !self.gives_rest {
+                    Next::Done if marks.is_some() => {
+                        *prober = None;
+                        if !*gives_rest {
                             return Ok(Next::Done);
                         }
-                        self.state = HashJoinState::Ending;
+                        *state = HashJoinState::Ending;
                     }
                     other => return Ok(other),
                 },
-                HashJoinState::Ending => match &self.marks {
+                HashJoinState::Ending => match marks {
                     Some(marks) if marks.probing.load(Ordering::Acquire) > 0 => {
                         return Ok(Next::Wait(Wait::for_workers(&marks.all)));
                     }
-                    _ => self.state = HashJoinState::Rest(0),
+                    _ => *state = HashJoinState::Rest(0),
                 },
                 HashJoinState::Matching { row: NONE, matched } => {
-                    self.state = HashJoinState::Probing;
+                    *state = HashJoinState::Probing;
                     match node.join {
                         JoinType::Left | JoinType::Full if !matched => {
                             for &slot in &node.build_slots {
@@ -314,18 +325,18 @@ impl Operator for HashJoin {
                     }
                 }
                 HashJoinState::Matching { row, matched } => {
-                    self.table.rows.restore(row as usize, registers, &node.build_slots);
+                    table.rows.restore(row as usize, registers, &node.build_slots);
                     let fits = all_true(&node.conditions, cx, registers)?;
-                    let before = self.table.before.row(row as usize)[0];
-                    self.state = HashJoinState::Matching { row: before, matched: matched || fits };
+                    let before = table.before.row(row as usize)[0];
+                    *state = HashJoinState::Matching { row: before, matched: matched || fits };
                     if fits && matches!(node.join, JoinType::Semi | JoinType::Anti) {
                         // One partner says it all.
-                        self.state = HashJoinState::Probing;
+                        *state = HashJoinState::Probing;
                         if node.join == JoinType::Semi {
                             return Ok(Next::Row);
                         }
                     } else if fits {
-                        if let Some(marks) = &self.marks {
+                        if let Some(marks) = marks {
                             marks.matched[row as usize].store(true, Ordering::Relaxed);
                         }
                         return Ok(Next::Row);
@@ -334,16 +345,16 @@ impl Operator for HashJoin {
                     }
                 }
                 HashJoinState::Rest(row) => {
-                    let mark = self.marks.as_ref().and_then(|marks| marks.matched.get(row));
+                    let mark = marks.as_ref().and_then(|marks| marks.matched.get(row));
                     let Some(is_matched) = mark.map(|mark| mark.load(Ordering::Relaxed)) else {
                         return Ok(Next::Done);
                     };
-                    self.state = HashJoinState::Rest(row + 1);
+                    *state = HashJoinState::Rest(row + 1);
                     if !is_matched {
                         for &slot in &node.probe_slots {
                             registers[slot as usize] = Datum::Null;
                         }
-                        self.table.rows.restore(row, registers, &node.build_slots);
+                        table.rows.restore(row, registers, &node.build_slots);
                         return Ok(Next::Row);
                     }
                     if let Some(wait) = cx.run.tick(1)? {
