@@ -26,3 +26,13 @@ SET enable_indexonlyscan = off;
 EXPLAIN (COSTS off) SELECT count(*) FROM s WHERE id BETWEEN 10 AND 20;
 RESET ALL;
 EXPLAIN (COSTS off, FORMAT JSON) SELECT id FROM s WHERE id BETWEEN 10 AND 20;
+
+-- One row for each value of the first columns.
+CREATE TABLE each_of (a int, b int, c int);
+CREATE INDEX each_of_abc ON each_of (a, b, c);
+INSERT INTO each_of SELECT g / 1000, g / 100 % 10, g FROM generate_series(0, 9999) g;
+ANALYZE each_of;
+EXPLAIN (COSTS OFF) SELECT DISTINCT a, b FROM each_of ORDER BY a, b LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT a FROM each_of GROUP BY a ORDER BY a DESC;
+EXPLAIN (COSTS OFF) SELECT DISTINCT b FROM each_of WHERE a = 4 ORDER BY b;
+EXPLAIN (COSTS OFF) SELECT DISTINCT a, b, c FROM each_of ORDER BY a, b, c LIMIT 5;
