@@ -1,6 +1,7 @@
 //! Evaluation of [`Code`].
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -677,14 +678,24 @@ fn cast(
 
 /// A cast through the text form.
 fn cast_by_text(value: &Datum, from: Oid, to: Oid, typmod: i32, explicit: bool, cx: &dyn EvalContext) -> Result<Datum> {
-    /// Bytes of most numbers and times.
-    const SHORT: usize = 32;
+    thread_local! {
+        /// Where short texts are written.
+        static SHORT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    }
+    const SHORT_MAX: usize = 256;
     room::ask(4 * functions::weight(value))?;
-    let mut text = Vec::with_capacity(SHORT);
+    let mut text = SHORT.take();
+    text.clear();
     functions::write_text(cx, value, from, &mut text)?;
     work::step(text.len() / 8)?;
+    let is_text = matches!(to, oid::TEXT | oid::VARCHAR | oid::UNKNOWN);
+    if is_text && text.len() <= SHORT_MAX {
+        let made = Datum::text(&String::from_utf8_lossy(&text));
+        SHORT.set(text);
+        return Ok(made);
+    }
     let text = types::written(text);
-    if matches!(to, oid::TEXT | oid::VARCHAR | oid::UNKNOWN) {
+    if is_text {
         return Ok(Datum::from(text));
     }
     let input = InputContext { settings: cx.settings(), now_micros: cx.transaction_timestamp() };
