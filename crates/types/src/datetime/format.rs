@@ -364,15 +364,18 @@ fn iso_date(c: &Civil) -> IsoDate {
 
 fn pattern(v: &Shown<'_>, what: &str, case: Case, fill: bool, out: &mut String) -> Result<()> {
     let c = &v.c;
-    // The usual ones first.
-    match what {
-        "MM" => return Ok(padded(out, c.month.into(), 2, fill)),
-        "DD" if c.day >= 0 => return Ok(padded(out, c.day.into(), 2, fill)),
-        "HH24" => return Ok(padded(out, v.hour, 2, fill)),
-        "MI" => return Ok(padded(out, c.minute.into(), 2, fill)),
-        "SS" => return Ok(padded(out, c.second.into(), 2, fill)),
-        "YYYY" if c.year > 0 => return Ok(padded(out, c.year.into(), 4, fill)),
-        _ => {}
+    let usual = match what {
+        "MM" => Some((i64::from(c.month), 2)),
+        "DD" if c.day >= 0 => Some((c.day.into(), 2)),
+        "HH24" => Some((v.hour, 2)),
+        "MI" => Some((c.minute.into(), 2)),
+        "SS" => Some((c.second.into(), 2)),
+        "YYYY" if c.year > 0 => Some((c.year.into(), 4)),
+        _ => None,
+    };
+    if let Some((number, width)) = usual {
+        padded(out, number, width, fill);
+        return Ok(());
     }
     let calendar_only = matches!(
         what,
