@@ -23,12 +23,13 @@ const OF_ROW_OF_LONG: f64 = 0.5;
 /// Bytes of a table that count as a row: those of PostgreSQL's blocks, by the rows that one counts as (`PlanMethods::shared_rows_min`).
 const BYTES_OF_ROW: u64 = 256;
 
-/// Threads that may share an aggregation into so many groups.
+/// Threads that may share an aggregation into so many groups, of an input of this cost, in rows of a scan: joins may be many times the rows of the
+/// table whose rows are shared.
 pub(super) fn aggregation(
     cx: &PlanContext<'_>,
     input: &Node,
     (keys, calls): (&[(Code, Slot, Oid)], &[AggregateCall]),
-    groups: f64,
+    (groups, cost): (f64, f64),
 ) -> Option<Parallel> {
     let is_shared = |call: &AggregateCall| {
         let order = call.order.iter().map(|(code, ..)| code);
@@ -36,7 +37,7 @@ pub(super) fn aggregation(
         !call.aggregate.shows_order && codes.all(is_free)
     };
     let (parallel, rows) = threads(cx, input)?;
-    let pays = groups <= OF_ROW * rows || parallel.rows_min == 0;
+    let pays = groups <= OF_ROW * rows.max(cost) || parallel.rows_min == 0;
     (pays && keys.iter().all(|(code, ..)| is_free(code)) && calls.iter().all(is_shared)).then_some(parallel)
 }
 

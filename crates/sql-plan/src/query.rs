@@ -114,7 +114,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     if grouped_below {
         let groups = if query.group_by.is_empty() { 1.0 } else { selectivity::groups(level, &query.group_by, rows) };
         let read;
-        (node, read) = aggregate(level, query, node, in_order, (rows, groups))?;
+        (node, read) = aggregate(level, query, node, in_order, (rows, groups, cost))?;
         cost = cost * (read / rows.max(1.0)) + read * 1.5;
         rows = groups;
         if !query.group_by.is_empty() {
@@ -623,14 +623,14 @@ fn first_row(query: &Query, call: &AggCall) -> Query {
     first
 }
 
-/// Grouping and aggregates of so many rows into so many groups; `in_order`: the rows of each group come one after the other. Answers also
+/// Grouping and aggregates of so many rows, at this cost, into so many groups; `in_order`: the rows of each group come one after the other. Answers also
 /// how many rows are read.
 fn aggregate(
     level: &mut Level<'_>,
     query: &Query,
     mut input: Node,
     in_order: bool,
-    (rows, groups): (f64, f64),
+    (rows, groups, cost): (f64, f64, f64),
 ) -> Result<(Node, f64)> {
     let mut keys: Vec<(Code, Slot, Oid)> = Vec::new();
     let mut grouped = Vec::new();
@@ -729,7 +729,8 @@ fn aggregate(
     let mut slots = keys.iter().map(|(_, slot, _)| *slot).chain(carried.iter().copied());
     let read = if is_distinct { want_one_of_each(&mut input, &mut slots, rows, groups) } else { rows };
     let stored = is_plain.then(|| StoredColumns::of(&input, &keys, &carried, &calls)).flatten();
-    let parallel = if in_order { None } else { parallel::aggregation(level.cx, &input, (&keys, &calls), groups) };
+    let parallel =
+        if in_order { None } else { parallel::aggregation(level.cx, &input, (&keys, &calls), (groups, cost)) };
     let node = Node::Aggregate(Arc::new(AggregateNode {
         input,
         keys,
