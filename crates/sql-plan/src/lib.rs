@@ -58,11 +58,11 @@ pub use methods::{PlanMethod, PlanMethods};
 pub use node::{
     Access, AggregateCall, AggregateNode, AggregateResult, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode,
     DistinctNode, FilterNode, FrameBound, FrameCall, FunctionNode, GatherNode, HashJoinNode, IncrementalSortNode,
-    InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, KeySpan, KeyValue, LimitNode, ListSource, LockRowsNode,
-    LockTarget, MaterializeNode, MergeJoinNode, MergeKey, MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node,
-    Parallel, PlannedFrame, PlannedTable, ProjectNode, QueryPlan, RecursionNode, RowChoice, SampleNode, ScanNode,
-    SetOpNode, SortNode, SortSlot, Stage, StoredColumns, Subplan, SubqueryNode, SystemNode, Target, UnionNode,
-    UnionPart, UpdateNode, UpdateSet, ValuesNode, WindowFrameNode, WindowNode, WorkTableNode,
+    InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, KeySpan, KeyValue, LateNode, LimitNode, ListSource,
+    LockRowsNode, LockTarget, MaterializeNode, MergeJoinNode, MergeKey, MergeNode, MergeWork, MeteredNode,
+    NestedLoopNode, Node, Parallel, PlannedFrame, PlannedTable, ProjectNode, QueryPlan, RecursionNode, RowChoice,
+    SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage, StoredColumns, Subplan, SubqueryNode, SystemNode,
+    Target, UnionNode, UnionPart, UpdateNode, UpdateSet, ValuesNode, WindowFrameNode, WindowNode, WorkTableNode,
 };
 
 pub use walk::computes_parameters;
