@@ -9,7 +9,7 @@ use sql_ir::expr::{Code, Slot, all_true};
 use sql_plan::{HashJoinNode, JoinType, Node};
 use types::{Datum, DatumRef};
 
-use super::rows::{NONE, Numbers, RowLists, RowStore, hash_of, is_key, slots_of};
+use super::rows::{NONE, Numbers, RowLists, RowStore, hash_of, is_key, read_key, slots_of};
 use super::team::{Copied, Parts};
 use super::{Cx, Next, Operator, operator};
 
@@ -168,19 +168,6 @@ fn keeps_build(join: JoinType) -> bool {
 /// Whether each row that comes has a row of the build side.
 fn needs_build(join: JoinType) -> bool {
     matches!(join, JoinType::Inner | JoinType::Semi | JoinType::Right)
-}
-
-/// Evaluates the keys; `false` if one is NULL, which equals nothing.
-fn read_key(codes: &[Code], key: &mut Vec<Datum>, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<bool> {
-    key.clear();
-    for code in codes {
-        let value = code.eval(cx, registers)?;
-        if value.is_null() {
-            return Ok(false);
-        }
-        key.push(value);
-    }
-    Ok(true)
 }
 
 /// The newest row of the build side with the probe row's key; [`NONE`] if there is none.

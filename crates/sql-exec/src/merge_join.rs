@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use base::Result;
 use engine_api::Wait;
-use sql_ir::expr::{Code, Slot, all_true};
+use sql_ir::expr::{Slot, all_true};
 use sql_plan::{JoinType, MergeJoinNode, MergeKey};
 use types::Datum;
 
-use super::rows::RowStore;
+use super::rows::{RowStore, read_key};
 use super::{Cx, Next, Operator, operator};
 
 /// Joins two inputs in the order of their keys.
@@ -283,19 +283,6 @@ fn fill_null(registers: &mut [Datum], slots: &[Slot]) {
     for &slot in slots {
         registers[slot as usize] = Datum::Null;
     }
-}
-
-/// Evaluates the keys; `false` if one is NULL, which equals nothing.
-fn read_key(codes: &[Code], key: &mut Vec<Datum>, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<bool> {
-    key.clear();
-    for code in codes {
-        let value = code.eval(cx, registers)?;
-        if value.is_null() {
-            return Ok(false);
-        }
-        key.push(value);
-    }
-    Ok(true)
 }
 
 /// Compares two keys without NULLs.

@@ -327,6 +327,19 @@ impl Numbers {
     }
 }
 
+/// Evaluates the keys of a join; `false` if one is NULL, which equals nothing.
+pub(super) fn read_key(codes: &[Code], key: &mut Vec<Datum>, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<bool> {
+    key.clear();
+    for code in codes {
+        let value = code.eval(cx, registers)?;
+        if value.is_null() {
+            return Ok(false);
+        }
+        key.push(value);
+    }
+    Ok(true)
+}
+
 /// The slots of keys that are nothing else.
 pub(super) fn slots_of<'c>(keys: impl Iterator<Item = &'c Code>) -> Option<Box<[Slot]>> {
     keys.map(|code| if let Code::Slot(slot) = code { Some(*slot) } else { None }).collect()

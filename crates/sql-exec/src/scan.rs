@@ -157,7 +157,7 @@ impl Scan {
                 rows = 0;
                 for at in from..self.batch.len() {
                     let row = self.batch.row(at);
-                    rows += usize::from(passes_apart(&self.node, row, self.straight, self.tested, cx, registers)?);
+                    rows += usize::from(passes(&self.node, row, self.straight, self.tested, cx, registers)?);
                 }
             }
             if rows > 0 {
@@ -419,19 +419,6 @@ fn read_on(
         work::step(found.1 * units)?;
     }
     Ok(found)
-}
-
-/// As [`passes`], out of line.
-#[inline(never)]
-fn passes_apart(
-    node: &ScanNode,
-    row: BatchRow<'_>,
-    straight: bool,
-    tested: usize,
-    cx: &mut Cx<'_, '_>,
-    registers: &mut [Datum],
-) -> Result<bool> {
-    passes(node, row, straight, tested, cx, registers)
 }
 
 /// Reads a row, if the filter lets it through, of which the first `tested` conditions have; what is read only then comes last, or stays in

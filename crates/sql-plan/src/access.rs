@@ -915,8 +915,7 @@ fn staged(
     let needs: Vec<(Vec<Slot>, bool)> = filter.iter().map(slots_of).collect();
     let is_read = |(column, slot): &(usize, Slot)| {
         let reads = |(condition, (slots, all)): (&Code, &(Vec<Slot>, bool))| {
-            let is_in_place = is_text_test(condition) && is_in_place(condition, columns);
-            (*all || slots.contains(slot)) && stored(condition, columns).is_none() && !is_in_place
+            (*all || slots.contains(slot)) && stage_in_row(condition, columns).is_none()
         };
         !level.is_filtered(rel, *column) || filter.iter().zip(&needs).any(reads)
     };
@@ -938,11 +937,8 @@ fn staged(
     ordered.append(&mut above);
     let end = ordered.len();
     ordered.extend(unread);
-    let stage = |(condition, needed): (&Code, usize)| match stored(condition, &ordered) {
-        Some(stage) => stage,
-        None if is_text_test(condition) && is_in_place(condition, &ordered) => Stage::InPlace,
-        None => Stage::Columns(needed),
-    };
+    let stage =
+        |(condition, needed): (&Code, usize)| stage_in_row(condition, &ordered).unwrap_or(Stage::Columns(needed));
     let stages = filter.iter().zip(needed).map(stage).collect();
     Ok((RowReader::new(info, &ordered, level.table_row_slot(rel))?.up_to(end), early, stages))
 }
@@ -981,6 +977,12 @@ fn stored(condition: &Code, columns: &[(usize, Slot)]) -> Option<Stage> {
         Code::IsNull(value, _) => column(value).map(Stage::Stored),
         _ => None,
     }
+}
+
+/// The stage of a condition that needs no registers, given the columns of the reader.
+fn stage_in_row(condition: &Code, columns: &[(usize, Slot)]) -> Option<Stage> {
+    let in_place = || (is_text_test(condition) && is_in_place(condition, columns)).then_some(Stage::InPlace);
+    stored(condition, columns).or_else(in_place)
 }
 
 /// Whether a condition tests texts, which are copied for it otherwise. Comparisons alone are faster in the registers.
