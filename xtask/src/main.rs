@@ -60,8 +60,8 @@ const EDGES: &[(&str, &[&str])] = &[
 
 /// Crates whose files and folders stand in an order.
 const HOUSES: &[House] = &[
-    House { name: "sql-parse", rooms: &["names", "metrics", "thread", OTHERS, "privileges"], wrong: &[] },
-    House { name: "sql-functions", rooms: &["statistics", "monitor", OTHERS], wrong: &[] },
+    House { name: "sql-parse", rooms: &["names", "metrics", "thread", "monitor", OTHERS, "privileges"], wrong: &[] },
+    House { name: "sql-functions", rooms: &["statistics", OTHERS], wrong: &[] },
     House { name: "sql-ir", rooms: &["expr", "system_relation", "system_column", "row_codec", OTHERS], wrong: &[] },
     House { name: "sql-catalog", rooms: &["index_code", OTHERS, "functions", "schema"], wrong: &[] },
     ENGINE,
@@ -110,6 +110,9 @@ const ENGINE: House = House {
         ("txn", "shard"),
     ],
 };
+
+/// Lines of code that a layer of SQL may have: more is a room of the house that wants a wall.
+const LAYER_LINES_MAX: usize = 17_000;
 
 /// Crates that may depend on anything.
 const FREE: &[&str] = &["server", "bench", "testkit", "sim", "sandbox", "fuzz"];
@@ -250,6 +253,7 @@ fn check(metadata: &Value) -> Vec<String> {
     let root = Path::new(text(metadata, "workspace_root"));
     faults.extend(HOUSES.iter().flat_map(|house| arrows_of(root, house)));
     faults.extend(texts(root));
+    faults.extend(SQL.iter().filter_map(|layer| too_long(layer, &sources(root, layer).ok()?)));
     faults.extend(rules(root));
     faults
 }
@@ -316,9 +320,23 @@ fn unknown_rules(name: &str, text: &str, known: &BTreeSet<&str>) -> Vec<String> 
     faults.map(|word| format!("{name} cites rule {word}, which docs/RULES.md does not have")).collect()
 }
 
+/// The files of a layer of SQL, by their names from `crates` on.
+///
+/// # Errors
+/// A folder or a file that cannot be read, as text.
+fn sources(root: &Path, layer: &str) -> Result<Vec<(String, String)>, String> {
+    files(&root.join("crates"), &Path::new(layer).join("src"))
+}
+
+/// That a layer of SQL has more lines than it may.
+fn too_long(layer: &str, files: &[(String, String)]) -> Option<String> {
+    let lines: usize = files.iter().map(|(_, code)| code.lines().count()).sum();
+    (lines > LAYER_LINES_MAX).then(|| format!("{layer} has {lines} lines, and may have {LAYER_LINES_MAX}"))
+}
+
 /// Files of the layers of SQL that read the texts of stored expressions, or parse SQL, and should not.
 fn texts(root: &Path) -> Vec<String> {
-    let of_layer = |layer: &&str| match files(&root.join("crates"), &Path::new(layer).join("src")) {
+    let of_layer = |layer: &&str| match sources(root, layer) {
         Ok(files) => {
             files.iter().flat_map(|(name, code)| [reading(name, code), parsing(name, code)].concat()).collect()
         }
@@ -449,6 +467,13 @@ mod tests {
         assert_eq!(reading("sql-bind/src/stored.rs", "Part::Text(text)").len(), 0);
         assert_eq!(parsing("sql-ddl/src/constraint.rs", "let query = sql_parse::parse(&format!(").len(), 1);
         assert_eq!(parsing("sql-session/src/query.rs", "parse::parse_with_notices(sql)?").len(), 0);
+    }
+
+    #[test]
+    fn a_layer_has_only_so_many_lines() {
+        let file = |lines: usize| ("sql-plan/src/a.rs".to_owned(), "\n".repeat(lines));
+        assert_eq!(too_long("sql-plan", &[file(10_000), file(7_000)]), None);
+        assert!(too_long("sql-plan", &[file(10_000), file(7_001)]).is_some());
     }
 
     #[test]

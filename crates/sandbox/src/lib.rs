@@ -19,7 +19,7 @@ use engine::{Shard, ShardOptions};
 use env::sim::SimDisk;
 use env::{World, real};
 use sql_exec::OutputRow;
-use sql_functions::monitor::ClientPlace;
+use sql_parse::monitor::ClientPlace;
 use sql_session::{Host, Output, ResultColumn, Session, Shared};
 use testkit::{Column, Event, Fields, Reply, known_type, without_session};
 use types::OutputSettings;

@@ -7,7 +7,7 @@ use base::{Error, Result, SqlState};
 use engine::Shard;
 use engine_api::Catalog;
 use pgwire::{AuthPlan, BackendKey, Out, Peer, Registry, Startup};
-use sql_functions::monitor::{ClientPlace, Encryption};
+use sql_parse::monitor::{ClientPlace, Encryption};
 use sql_session::{Session, Shared};
 
 use crate::access::Access;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use base::watch::{self, Phase, Watched};
 use env::{Joined, Spawn};
-use sql_functions::monitor::Monitor;
+use sql_parse::monitor::Monitor;
 
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -4,9 +4,9 @@
 
 use base::Oid;
 use engine_api::{Catalog, CatalogObject, oids};
-use sql_functions::monitor::{Activity, SessionState, Snapshot, Waiting};
 use sql_functions::{EvalContext, network};
 use sql_ir::system_relation::SystemRelation;
+use sql_parse::monitor::{Activity, SessionState, Snapshot, Waiting};
 use sql_parse::privileges::{Who, roles};
 use types::Datum;
 
@@ -107,7 +107,7 @@ pub(super) fn ssl(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
 pub(super) fn gssapi(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows {
     let Some(server) = cx.server() else { return Ok(Vec::new()) };
     let (catalog, who) = (cx.catalog(), who(cx));
-    let of = |session: &std::sync::Arc<sql_functions::monitor::Activity>| {
+    let of = |session: &std::sync::Arc<sql_parse::monitor::Activity>| {
         let mut columns = vec![("pid", Datum::Int4(session.pid))];
         if may_see(&catalog, who, session.role) {
             columns.extend(["gss_authenticated", "encrypted"].map(|name| (name, Datum::Bool(false))));

@@ -1,8 +1,7 @@
 //! Built-in functions, operators, casts and aggregates: what they are called, what they take, what they do.
 //!
 //! Responsible for: one static table per family of types, one file each; what a function asks of the session that calls it
-//! ([`EvalContext`]); what sessions show of themselves to each other ([`monitor`]), and what is known of the values in tables
-//! ([`statistics`]).
+//! ([`EvalContext`]), and what is known of the values in tables ([`statistics`]).
 //! Not responsible for: which overload a call means (`sql_bind::resolve`); functions that read the catalog, which
 //! `sql-catalog` adds when it is installed.
 //! Invariants: OIDs and names are PostgreSQL's where it has the function, so that catalogs and EXPLAIN agree. A call that can take
@@ -24,7 +23,6 @@ mod format;
 mod json;
 mod like_prefix;
 mod math;
-pub mod monitor;
 pub mod network;
 mod operators;
 mod record;

@@ -5,7 +5,7 @@
 use engine_api::{Engine, MemoryKind};
 use types::encoding::Conversion;
 
-use crate::monitor::{Activity, Monitor};
+use sql_parse::monitor::{Activity, Monitor};
 
 /// What a statement that is run by a session sees of the server. Implemented by the session.
 pub trait Server {

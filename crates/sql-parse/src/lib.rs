@@ -2,7 +2,8 @@
 //!
 //! Responsible for: the tree and the errors of PostgreSQL's own grammar (crate `rupg-sql`), a bound on nesting, the
 //! [`fingerprint`] that statements share which differ only in literals; how names and literals are quoted ([`names`]), what a role
-//! may do ([`privileges`]), and the counters that all sessions add to ([`metrics`]).
+//! may do ([`privileges`]), the counters that all sessions add to ([`metrics`]), and what sessions show of themselves to each other
+//! ([`monitor`]).
 //! Not responsible for: what the names in a tree mean (`sql-bind`); settings, although it reads their spellings ([`amounts`]).
 //! Invariant: a tree that leaves this crate is shallow enough to be walked and dropped recursively.
 
@@ -14,6 +15,7 @@ mod depth;
 mod escapes;
 pub mod fingerprint;
 pub mod metrics;
+pub mod monitor;
 pub mod names;
 mod options;
 pub mod privileges;

@@ -10,12 +10,12 @@ use engine_api::{
     Step,
 };
 use rustc_hash::FxHashMap;
-use sql_functions::monitor::{Activity, Listed, Monitor};
 use sql_functions::statistics::{Statistics, TableStatistics};
 use sql_functions::{
     self as functions, AdvisoryRequest, EvalContext, Identity, LoginRule, OpenCursor, PreparedStatement, Server,
     Suspension,
 };
+use sql_parse::monitor::{Activity, Listed, Monitor};
 use sql_parse::names::is_temporary;
 use sql_parse::privileges::{self, Class};
 use types::OutputSettings;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use rupg_sql::nodes::{Node, TransactionStmtKind};
 use sql_exec::Execution;
-use sql_functions::monitor::SessionState;
-use sql_functions::monitor::secrets::without_secrets;
-use sql_functions::monitor::statements::counted_text;
 use sql_parse::metrics::{self, StatementKind};
+use sql_parse::monitor::SessionState;
+use sql_parse::monitor::secrets::without_secrets;
+use sql_parse::monitor::statements::counted_text;
 use sql_parse::names::quote_shown;
 use types::Datum;
 

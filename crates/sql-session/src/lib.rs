@@ -57,8 +57,8 @@ use rustc_hash::FxHashMap;
 use sql_ddl::Arguments;
 use sql_exec::{MemoryBudget, OutputRow};
 use sql_functions::Identity;
-use sql_functions::monitor::{ClientPlace, Monitor};
 use sql_functions::statistics::{Replaced, Statistics};
+use sql_parse::monitor::{ClientPlace, Monitor};
 use sql_parse::privileges::{self, Who};
 use types::OutputSettings;
 use types::encoding::Conversion;
@@ -269,7 +269,7 @@ pub struct Session {
     ended_portals: Vec<(String, bool)>,
     binding: Option<Binding>,
     /// Where the last statements other than queries were counted, by the role that ran them.
-    utility_figures: RefCell<Vec<(Oid, Arc<sql_functions::monitor::statements::Figures>)>>,
+    utility_figures: RefCell<Vec<(Oid, Arc<sql_parse::monitor::statements::Figures>)>>,
     /// Names of the snapshots that the transaction has exported.
     exported: Vec<String>,
     /// Columns that the transaction gave other types (table, attribute number): what is known of their values goes with its commit.

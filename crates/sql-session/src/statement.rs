@@ -8,8 +8,8 @@ use engine_api::{Catalog, Engine, TableLockMode};
 use parking_lot::Mutex;
 use rupg_sql::nodes::Node;
 use sql_bind::ResultColumn;
-use sql_functions::monitor::statements::Figures;
 use sql_functions::statistics::Statistics;
+use sql_parse::monitor::statements::Figures;
 use sql_plan::Plan;
 use types::Datum;
 

@@ -7,7 +7,7 @@ use std::task::Poll;
 use base::work::{self, Stop};
 use base::{Error, Result, SqlState, watch};
 use engine_api::Wait;
-use sql_functions::monitor::Waiting;
+use sql_parse::monitor::Waiting;
 
 use super::Session;
 use super::cancel::{canceled, statement_timeout};

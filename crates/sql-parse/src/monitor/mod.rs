@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
 
+use crate::metrics::StatementKind;
 use base::Oid;
 use parking_lot::Mutex;
-use sql_parse::metrics::StatementKind;
 use statements::Statements;
 
 /// Bytes of a statement that are kept for show (`track_activity_query_size`).

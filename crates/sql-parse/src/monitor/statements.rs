@@ -8,10 +8,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::thread;
 use base::Oid;
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
-use sql_parse::thread;
 
 /// Statements that are kept (`pg_stat_statements.max`); when full, those with the fewest calls go.
 pub const STATEMENTS_MAX: usize = 5000;
