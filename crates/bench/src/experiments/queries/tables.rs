@@ -43,18 +43,17 @@ fn mean(all: &[Judged], of: impl Fn(&Judged) -> Option<f64>) -> Option<f64> {
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
-/// The statements that are slowest beside PostgreSQL, the worst first.
+/// The statements that are slowest beside PostgreSQL, the worst first. Those that do not count are told of, too.
 fn by_ratio(all: &[Judged]) -> Vec<&Judged> {
-    let counts = |judged: &&Judged| judged.counts() && judged.ratio().is_some();
-    let mut sorted: Vec<&Judged> = all.iter().filter(counts).collect();
+    let mut sorted: Vec<&Judged> = all.iter().filter(|judged| judged.ratio().is_some()).collect();
     sorted.sort_by(|a, b| b.ratio().unwrap_or_default().total_cmp(&a.ratio().unwrap_or_default()));
     sorted
 }
 
 /// Whether a statement is slower than PostgreSQL, and one of the `count` worst so far.
 pub fn is_among_worst(judged: &Judged, before: &[Judged], count: usize) -> bool {
-    let Some(ratio) = judged.ratio().filter(|&ratio| ratio > 1.0 && judged.counts()) else { return false };
-    let worse = |other: &&Judged| other.counts() && other.ratio().is_some_and(|other| other >= ratio);
+    let Some(ratio) = judged.ratio().filter(|&ratio| ratio > 1.0) else { return false };
+    let worse = |other: &&Judged| other.ratio().is_some_and(|other| other >= ratio);
     before.iter().filter(worse).count() < count
 }
 
@@ -111,10 +110,8 @@ fn random(all: &[Judged]) -> String {
 /// Forgets the plans of all but the worst, and of those that are not good.
 pub fn keep_worst(all: &mut [Judged], count: usize) {
     let limit = by_ratio(all).get(count).and_then(|judged| judged.ratio()).unwrap_or_default();
-    for judged in all
-        .iter_mut()
-        .filter(|judged| judged.is_good() && (!judged.counts() || judged.ratio().is_none_or(|ratio| ratio <= limit)))
-    {
+    let is_worse = |judged: &Judged| judged.ratio().is_some_and(|ratio| ratio > limit);
+    for judged in all.iter_mut().filter(|judged| judged.is_good() && !is_worse(judged)) {
         (judged.baseline_plan, judged.plan) = (None, None);
     }
 }
@@ -167,10 +164,10 @@ mod tests {
         let said = summary(&all);
         assert!(said.contains("3 random statements; 2 took") && said.contains("1 of these (50.0 %)"), "{said}");
         assert!(said.contains("1.73"), "{said}");
-        assert!(!is_among_worst(&all[0], &[], 10) && is_among_worst(&all[2], &all[..2], 1));
+        assert!(is_among_worst(&all[0], &[], 10) && !is_among_worst(&all[2], &all[..2], 1));
         all.push(Judged { difference: Some("1, not 2".into()), ..random("wrong", 1.0, 1.0) });
-        keep_worst(&mut all, 1);
-        assert_eq!(all.iter().filter(|judged| judged.plan.is_some()).count(), 2);
+        keep_worst(&mut all, 2);
+        assert_eq!(all.iter().filter(|judged| judged.plan.is_some()).count(), 3);
         let told = worst(&all);
         assert!(
             told.contains("SELECT 'slow';")
