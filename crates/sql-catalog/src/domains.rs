@@ -1,12 +1,13 @@
 //! Domains in information_schema.
 
 use engine_api::{Catalog, DomainDesc, Privileges, TypeDesc, TypeKind, oids};
+use sql_bind::collation;
 use sql_functions::EvalContext;
 use sql_ir::system_relation::SystemRelation;
 use types::{Datum, format_type, type_info};
 
 use super::descriptions::domain_checks;
-use super::information::{check_clause, made_type, type_facts};
+use super::information::{check_clause, collation_columns, made_type, type_facts};
 use super::relations::in_database;
 use super::sight::Sight;
 use super::views::name_of;
@@ -64,6 +65,7 @@ pub(super) fn domains(rel: &SystemRelation, cx: &dyn EvalContext) -> SystemRows 
         let mut values = named(&catalog, ty, cx);
         values.extend(under(&catalog, domain, cx));
         values.extend(type_facts(domain.base, domain.typmod));
+        values.extend(collation_columns(collation::of_type(&catalog, ty.oid), &cx.identity().database));
         values.extend([
             ("data_type", text(data_type)),
             ("domain_default", default.map_or(Datum::Null, text)),

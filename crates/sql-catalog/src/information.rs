@@ -102,9 +102,9 @@ pub(super) fn type_facts(ty: base::Oid, typmod: i32) -> [(&'static str, Datum); 
         _ => None,
     };
     let int = |value: Option<i32>| value.map_or(Datum::Null, Datum::Int4);
-    let octets = match (type_info(ty), length) {
-        (Some(i), Some(length)) if i.category == 'S' => Some(length * 4),
-        (Some(i), None) if i.category == 'S' && ty != type_oid::NAME => Some(1 << 30),
+    // Of a domain over a domain nothing is shown, as in PostgreSQL.
+    let octets = match ty {
+        type_oid::TEXT | type_oid::VARCHAR | type_oid::BPCHAR => Some(length.map_or(1 << 30, |length| length * 4)),
         _ => None,
     };
     [
@@ -114,6 +114,17 @@ pub(super) fn type_facts(ty: base::Oid, typmod: i32) -> [(&'static str, Datum); 
         ("numeric_precision_radix", int(radix)),
         ("numeric_scale", int(scale)),
         ("datetime_precision", int(datetime)),
+    ]
+}
+
+/// A collation, by the columns that show it; the default one is not shown.
+pub(super) fn collation_columns(collation: u32, database: &str) -> [(&'static str, Datum); 3] {
+    let shown = collation::shown_name(collation);
+    let value = |value: &str| shown.map_or(Datum::Null, |_| text(value));
+    [
+        ("collation_catalog", value(database)),
+        ("collation_schema", value("pg_catalog")),
+        ("collation_name", shown.map_or(Datum::Null, text)),
     ]
 }
 
@@ -136,7 +147,7 @@ pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
             let domain = catalog.user_type(column.type_oid).filter(|_| types::user::is_domain(column.type_oid));
             let base = types::user::base_type(ty, typmod).0;
             let made = made_type(&catalog, ty);
-            let collation = collation::shown_name(collation::of_column(&catalog, column));
+            let collation = collation::of_column(&catalog, column);
             let is_updatable = writable.as_ref().is_none_or(|w| w.get(column.number as usize - 1) == Some(&true));
             let sequence = catalog.identity_sequence(column);
             let of_sequence =
@@ -190,10 +201,8 @@ pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
                 ),
                 ("is_generated", text(if column.generated.is_some() { "ALWAYS" } else { "NEVER" })),
                 ("is_updatable", yes_no(is_updatable)),
-                ("collation_catalog", if collation.is_some() { text(&database) } else { Datum::Null }),
-                ("collation_schema", if collation.is_some() { text("pg_catalog") } else { Datum::Null }),
-                ("collation_name", collation.map_or(Datum::Null, text)),
             ]);
+            values.extend(collation_columns(collation, &database));
             rows.push(row(rel, values));
         }
     }
@@ -202,7 +211,7 @@ pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
     for system in super::all().filter(seen).filter(|system| asked.takes(system.oid, system.name)) {
         for (at, &(name, ty)) in system.columns.iter().enumerate() {
             work::step(16)?;
-            let collation = collation::shown_name(collation::of_type(&catalog, ty));
+            let collation = collation::of_type(&catalog, ty);
             let number = at as i32 + 1;
             let mut values = Vec::from(type_facts(ty, system.typmod(at)));
             values.extend(vec![
@@ -222,10 +231,8 @@ pub(super) fn columns_of(rel: &SystemRelation, cx: &dyn EvalContext, asked: Aske
                 ("identity_cycle", text("NO")),
                 ("is_generated", text("NEVER")),
                 ("is_updatable", yes_no(!system.is_view())),
-                ("collation_catalog", if collation.is_some() { text(&database) } else { Datum::Null }),
-                ("collation_schema", if collation.is_some() { text("pg_catalog") } else { Datum::Null }),
-                ("collation_name", collation.map_or(Datum::Null, text)),
             ]);
+            values.extend(collation_columns(collation, &database));
             rows.push(row(rel, values));
         }
     }
