@@ -426,6 +426,9 @@ pub trait Scan: Send {
     /// table so. [`Scan::next`] answers `false` at the end of the part. REQUIRES a scan in insertion order.
     fn take_part(&mut self, from: u64, until: u64);
 
+    /// Begins another range of the index, as if the scan were opened for it: many short ranges cost less so. REQUIRES a scan over an index.
+    fn enter(&mut self, range: KeyRange);
+
     /// Passes over so many row numbers of a scan in insertion order without looking at the rows (a sample's way through a
     /// large table). Does nothing in one over an index.
     fn skip(&mut self, numbers: u64);

@@ -85,7 +85,12 @@ impl DistinctScan {
         }
         self.size = FIRST_BATCH;
         self.run = 0;
-        self.open(range, cx)
+        self.range = Some(range.clone());
+        match &mut self.scan {
+            Some(scan) => scan.enter(range),
+            None => self.open(range, cx)?,
+        }
+        Ok(())
     }
 }
 

@@ -54,8 +54,13 @@ enum ScanState {
     Keys(VecDeque<Vec<u8>>),
     /// Rows still to fetch.
     Rows(VecDeque<RowId>),
-    /// Ranges still to scan, and the scan of one.
-    Ranges(VecDeque<KeyRange>, Option<Box<dyn engine_api::Scan>>),
+    /// Ranges still to scan, and the scan of one of them.
+    Ranges {
+        waiting: VecDeque<KeyRange>,
+        scan: Option<Box<dyn engine_api::Scan>>,
+        /// The scan is not at the end of its range.
+        is_entered: bool,
+    },
     /// Ranges whose rows are put into one order.
     Merge(Box<Merge>),
     /// Ranges of several indexes still to scan, the scan of one, and the rows found.
@@ -63,6 +68,9 @@ enum ScanState {
     /// Nothing beyond the batch.
     Last,
 }
+
+/// Ranges that are read at once, if they are short.
+const RANGES_AT_ONCE: usize = 16;
 
 /// Rows that a scan asks the engine for at first.
 fn first_batch(node: &ScanNode) -> usize {
@@ -225,7 +233,7 @@ impl Scan {
                     let found = ranges_of(span, (table, *index), cx, registers)?;
                     ranges.extend(found.into_iter().map(|(range, _)| range));
                 }
-                ScanState::Ranges(merged(ranges), None)
+                ScanState::Ranges { waiting: merged(ranges), scan: None, is_entered: false }
             }
             Access::Ranges { index, spans, merges: true, .. } => {
                 let mut ranges = Vec::new();
@@ -317,30 +325,41 @@ impl Scan {
                 self.size = (self.size * 4).min(LARGEST_BATCH);
                 Ok(true)
             }
-            ScanState::Ranges(ranges, scan) => {
+            ScanState::Ranges { waiting, scan, is_entered } => {
                 let Access::Ranges { index, reverse, .. } = &self.node.access else {
                     return Err(Error::internal("ranges without their access"));
                 };
                 let (index, reverse) = (*index, *reverse);
                 let content = self.node.content;
-                let current = match scan {
-                    Some(current) => current,
-                    None => {
-                        let next = if reverse { ranges.pop_back() } else { ranges.pop_front() };
-                        let Some(range) = next else { return Ok(false) };
-                        let table = self.node.table.open(cx.run.txn)?.clone();
-                        let spec = ScanSpec { table, index: Some(index), range, reverse, content };
-                        scan.insert(cx.run.txn.open_scan(spec)?)
-                    }
-                };
                 self.tested = self.node.pushed;
-                let (more, read) = read_on(&mut **current, &self.node, self.size, cx, registers, &mut self.batch)?;
-                self.read = read - self.batch.len();
-                self.size = (self.size * 4).min(LARGEST_BATCH);
-                if !more {
-                    *scan = None;
+                let mut all = 0;
+                // Short ranges are read several at a time.
+                for _ in 0..RANGES_AT_ONCE {
+                    if !*is_entered {
+                        let next = if reverse { waiting.pop_back() } else { waiting.pop_front() };
+                        let Some(range) = next else { break };
+                        work::step(ITEM_UNITS)?;
+                        match scan {
+                            Some(scan) => scan.enter(range),
+                            None => {
+                                let table = self.node.table.open(cx.run.txn)?.clone();
+                                let spec = ScanSpec { table, index: Some(index), range, reverse, content };
+                                *scan = Some(cx.run.txn.open_scan(spec)?);
+                            }
+                        }
+                        *is_entered = true;
+                    }
+                    let Some(scan) = scan else { break };
+                    let (more, read) = read_on(&mut **scan, &self.node, self.size, cx, registers, &mut self.batch)?;
+                    all += read;
+                    *is_entered = more;
+                    if more || all >= self.size || self.batch.is_full() {
+                        self.size = (self.size * 4).min(LARGEST_BATCH);
+                        break;
+                    }
                 }
-                Ok(more || !self.batch.is_empty() || !ranges.is_empty() || self.read > 0)
+                self.read = all - self.batch.len();
+                Ok(*is_entered || all > 0 || !waiting.is_empty())
             }
             ScanState::Start | ScanState::Last => Ok(false),
         }
@@ -402,8 +421,9 @@ fn read_on(
     batch: &mut RowBatch,
 ) -> Result<(bool, usize)> {
     if node.pushed == 0 {
+        let before = batch.len();
         let more = scan.next(cx.run.txn, size, batch)?;
-        return Ok((more, batch.len()));
+        return Ok((more, batch.len() - before));
     }
     let mut tests: SmallVec<[StoredTest<'_>; 4]> = SmallVec::new();
     for (stage, condition) in node.stages.iter().zip(&node.filter).take(node.pushed) {
@@ -640,14 +660,22 @@ fn next_columns(
 ) -> Result<Option<Vec<Vec<u8>>>> {
     let mut found = Vec::new();
     let mut batch = RowBatch::new();
+    let mut scan: Option<Box<dyn engine_api::Scan>> = None;
     for key in keys {
         let KeyRange { mut lower, upper } = KeyRange::prefix(key);
         loop {
             work::step(ITEM_UNITS)?;
             let range = KeyRange { lower: lower.clone(), upper: upper.clone() };
-            let (index, content) = (Some(index), RowContent::Key);
-            let mut scan =
-                cx.run.txn.open_scan(ScanSpec { table: table.clone(), index, range, reverse: false, content })?;
+            let scan = match &mut scan {
+                Some(scan) => {
+                    scan.enter(range);
+                    scan
+                }
+                None => {
+                    let (table, index, content) = (table.clone(), Some(index), RowContent::Key);
+                    scan.insert(cx.run.txn.open_scan(ScanSpec { table, index, range, reverse: false, content })?)
+                }
+            };
             batch.clear();
             // A row that is gone leaves its key behind for a while.
             while batch.is_empty() && scan.next(cx.run.txn, 1, &mut batch)? {

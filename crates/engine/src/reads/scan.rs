@@ -193,6 +193,8 @@ impl Scan for RowScan {
         self.end = RowId(until).min(self.whole_end);
     }
 
+    fn enter(&mut self, _range: KeyRange) {}
+
     fn skip(&mut self, numbers: u64) {
         self.next = RowId(self.next.0.saturating_add(numbers).min(self.end.0));
     }
@@ -369,6 +371,16 @@ impl Scan for IndexScan {
     }
 
     fn take_part(&mut self, _from: u64, _until: u64) {}
+
+    fn enter(&mut self, range: KeyRange) {
+        self.range = range;
+        self.last = None;
+        self.entries.clear();
+        self.is_done = false;
+        if let Some(reading) = &mut self.seeing.reading {
+            reading.growing = None;
+        }
+    }
 
     fn skip(&mut self, _numbers: u64) {}
 }
