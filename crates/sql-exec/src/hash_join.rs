@@ -312,7 +312,12 @@ impl Operator for HashJoin {
                     }
                 }
                 HashJoinState::Matching { row, matched } => {
-                    table.rows.restore(row as usize, registers, &node.build_slots);
+                    // Nobody looks at the partner that says there is one.
+                    let is_looked_at =
+                        !node.conditions.is_empty() || !matches!(node.join, JoinType::Semi | JoinType::Anti);
+                    if is_looked_at {
+                        table.rows.restore(row as usize, registers, &node.build_slots);
+                    }
                     let fits = all_true(&node.conditions, cx, registers)?;
                     let before = table.before.row(row as usize)[0];
                     *state = HashJoinState::Matching { row: before, matched: matched || fits };

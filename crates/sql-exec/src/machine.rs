@@ -1,6 +1,5 @@
 //! One query level that runs: its registers, its operators, its subqueries.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState, work};
@@ -9,7 +8,7 @@ use sql_functions::EvalContext;
 use sql_ir::CompareOp;
 use sql_ir::expr::{Comparison, Env, Lists, Quantifier, SubqueryUse};
 use sql_plan::{Node, QueryPlan, Subplan};
-use types::{Array, Datum, oid};
+use types::{Array, Datum};
 
 use super::rows::KeyTable;
 use super::scan::Scan;
@@ -237,7 +236,6 @@ enum SubqueryRows {
     /// Rows without NULL, and those with one.
     Hashed {
         keys: KeyTable,
-        types: Box<[Oid]>,
         with_null: Vec<Vec<Datum>>,
     },
 }
@@ -359,7 +357,7 @@ impl Cx<'_, '_> {
         let Some(SubqueryRows::Hashed { keys: kept, .. }) = &self.subplans[index].rows else {
             return Err(Error::internal("rows of a lookup that are in no hash table"));
         };
-        Ok(Datum::Bool(!keys.iter().any(Datum::is_null) && kept.find(&widened(keys, types)).is_some()))
+        Ok(Datum::Bool(!keys.iter().any(Datum::is_null) && kept.find(keys).is_some()))
     }
 
     /// Whether a row that has no equal among those without NULL may have one where values are not known.
@@ -412,15 +410,15 @@ impl Cx<'_, '_> {
                 quantifier.result()
             }
             SubqueryRows::Hashed { keys, with_null, .. } if keys.len() == 0 && with_null.is_empty() => Some(*all),
-            SubqueryRows::Hashed { keys, types, with_null } => {
+            SubqueryRows::Hashed { keys, with_null } => {
                 let has_null = left.iter().any(Datum::is_null);
                 let found = match left {
                     // Nothing equals NULL, and nothing is known of it.
                     [Datum::Null] => None,
-                    [_] if keys.find(&widened(left, types)).is_some() => Some(true),
+                    [_] if keys.find(left).is_some() => Some(true),
                     [_] if with_null.is_empty() => Some(false),
                     [_] => None,
-                    _ if !has_null && keys.find(&widened(left, types)).is_some() => Some(true),
+                    _ if !has_null && keys.find(left).is_some() => Some(true),
                     _ => self.find_unknown(keys, with_null, left, tests, *all)?,
                 };
                 // `<> ALL` is NOT (`= ANY`).
@@ -429,19 +427,6 @@ impl Cx<'_, '_> {
         };
         Ok(truth.map_or(Datum::Null, Datum::Bool))
     }
-}
-
-/// Values as the keys of these types are kept.
-fn widened<'v>(values: &'v [Datum], types: &[Oid]) -> Cow<'v, [Datum]> {
-    let is_narrow = |(value, ty): (&Datum, &Oid)| *ty == oid::INT8 && matches!(value, Datum::Int2(_) | Datum::Int4(_));
-    if !values.iter().zip(types).any(is_narrow) {
-        return Cow::Borrowed(values);
-    }
-    let widen = |(value, ty): (&Datum, &Oid)| match value.integer() {
-        Some(number) if is_narrow((value, ty)) => Datum::Int8(number),
-        _ => value.clone(),
-    };
-    Cow::Owned(values.iter().zip(types).map(widen).collect())
 }
 
 /// Compares the left side with one row: = holds if it does for all columns, <> if it does for one.
@@ -473,7 +458,7 @@ fn keep_rows(machine: &mut Machine, run: &mut Run<'_>, hashed: Option<&[base::Oi
         row.clear();
         row.extend(machine.row().owned());
         if !row.iter().any(Datum::is_null) {
-            if keys.insert(&widened(&row, types)).1 {
+            if keys.insert(&row).1 {
                 run.charge(keys.entry_bytes())?;
             }
         } else if types.len() > 1 || with_null.is_empty() {
@@ -481,7 +466,7 @@ fn keep_rows(machine: &mut Machine, run: &mut Run<'_>, hashed: Option<&[base::Oi
             with_null.push(row.clone());
         }
     }
-    Ok(SubqueryRows::Hashed { keys, types: types.into(), with_null })
+    Ok(SubqueryRows::Hashed { keys, with_null })
 }
 
 /// Arrays as the parts of an array of one more dimension.

@@ -345,13 +345,14 @@ pub(super) fn slots_of<'c>(keys: impl Iterator<Item = &'c Code>) -> Option<Box<[
     keys.map(|code| if let Code::Slot(slot) = code { Some(*slot) } else { None }).collect()
 }
 
-/// The hash of a key with values of these types.
+/// The hash of a key with values of these types. Integers of any width that are equal have the same.
 #[inline]
 pub(super) fn hash_of<'k>(types: &[Oid], value: impl Fn(usize) -> DatumRef<'k>) -> u64 {
     let mut hasher = FxHasher::default();
     for (at, ty) in types.iter().enumerate() {
         match value(at) {
-            DatumRef::Int4(v) => hasher.write_i32(v),
+            DatumRef::Int2(v) => hasher.write_i64(v.into()),
+            DatumRef::Int4(v) => hasher.write_i64(v.into()),
             DatumRef::Int8(v) => hasher.write_i64(v),
             value => types::hash_as(*ty, &value, &mut hasher),
         }
@@ -359,7 +360,7 @@ pub(super) fn hash_of<'k>(types: &[Oid], value: impl Fn(usize) -> DatumRef<'k>) 
     hasher.finish()
 }
 
-/// Whether two keys with values of these types are the same, as NULLs are.
+/// Whether two keys with values of these types, or integers of any width, are the same, as NULLs are.
 #[inline]
 pub(super) fn is_key<'o, 'k>(
     types: &[Oid],
@@ -371,7 +372,10 @@ pub(super) fn is_key<'o, 'k>(
         (Datum::Int8(a), DatumRef::Int8(b)) => *a == b,
         (Datum::Null, DatumRef::Null) => true,
         (Datum::Null, _) | (_, DatumRef::Null) => false,
-        (a, b) => types::compare_as(types[at], &a.as_ref(), &b).is_eq(),
+        (a, b) => match (a.integer(), b.integer()) {
+            (Some(a), Some(b)) => a == b,
+            _ => types::compare_as(types[at], &a.as_ref(), &b).is_eq(),
+        },
     })
 }
 

@@ -15,6 +15,7 @@ use types::Datum;
 
 use super::limit::{limit_of, offset_of};
 use super::rows::RowStore;
+use super::team::{self, Parts};
 use super::{Cx, Next, Operator, operator};
 
 /// Where the rows of a sort come from, and where they are kept.
@@ -43,7 +44,7 @@ pub(super) trait Source {
 
 /// Sorts the rows of a source. Equal rows keep their order.
 pub(super) struct Sort<S> {
-    node: Arc<SortNode>,
+    pub node: Arc<SortNode>,
     pub source: S,
     /// The rows. Those before `sorted` are in runs of [`RUN`] that are sorted each.
     runs: Vec<Kept>,
@@ -234,7 +235,7 @@ impl<S: Source> Sort<S> {
     }
 
     /// Takes all rows in and sorts them into runs. Answers what must be waited for first.
-    fn prepare(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Option<Next>> {
+    fn take_all(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Option<Next>> {
         if self.phase == Phase::Start {
             self.start(cx, registers)?;
         }
@@ -263,7 +264,7 @@ impl<S: Source> Sort<S> {
     /// Goes to the next row; [`Sort::row`] is its number.
     pub fn advance(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
         if self.phase != Phase::Merge
-            && let Some(wait) = self.prepare(cx, registers)?
+            && let Some(wait) = self.take_all(cx, registers)?
         {
             return Ok(wait);
         }
@@ -395,6 +396,17 @@ impl Operator for Sort<Copied> {
             self.source.restore(row, registers);
         }
         Ok(next)
+    }
+
+    fn prepare(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next> {
+        self.source.input.prepare(cx, registers)
+    }
+
+    fn split(&mut self, cx: &mut Cx<'_, '_>, parts: &mut Option<Arc<Parts>>) -> Result<team::Copied> {
+        let Some(input) = self.source.input.split(cx, parts)? else { return Ok(None) };
+        let (node, keys) = (Arc::clone(&self.node), self.source.keys.clone());
+        let source = Copied { node, input, keys, rows: RowStore::default() };
+        Ok(Some(Box::new(Sort::of(&self.node, source))))
     }
 
     fn rescan(&mut self, forget: bool) {

@@ -15,6 +15,7 @@ use types::{Datum, DatumRef, oid};
 use super::rows::{NONE, Numbers};
 use super::scan::Scan;
 use super::sort::{Kept, Sort, Source, head, order};
+use super::team::{Copied, Parts};
 use super::{Cx, Next, Operator};
 
 /// A sort of a scan; [`SortedScan::row`] is where its row lies.
@@ -72,6 +73,16 @@ impl Operator for SortedScan {
             reading.ok_or_else(|| Error::internal("a row of an unknown layout"))?.finish(registers);
         }
         Ok(next)
+    }
+
+    fn split(&mut self, cx: &mut Cx<'_, '_>, parts: &mut Option<Arc<Parts>>) -> Result<Copied> {
+        let source = &mut self.0.source;
+        if source.distinct.is_some() {
+            return Err(Error::internal("a shared sort of distinct rows"));
+        }
+        let (scan, node, keys) = (source.scan.divide(cx, parts)?, Arc::clone(&source.node), source.keys.clone());
+        let source = Tuples { scan, node, keys, distinct: None, rows: RowBatch::new() };
+        Ok(Some(Box::new(SortedScan(Sort::of(&self.0.node, source)))))
     }
 
     fn rescan(&mut self, forget: bool) {

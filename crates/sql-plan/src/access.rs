@@ -59,6 +59,11 @@ impl Conjunct {
         let mask = rels_in(&expr);
         Conjunct { expr, mask, used: false, derived: false, guard: false, after: 0 }
     }
+
+    /// Whether it has not been tested yet, and has to do with no guard.
+    pub fn is_plain(&self) -> bool {
+        !self.used && !self.derived && !self.guard && self.after == 0
+    }
 }
 
 /// An order that is wanted of a scan: (column, or the number of an index's expression; descending; nulls first).
@@ -85,6 +90,13 @@ pub(super) struct Path<'e> {
     pub whole: f64,
     /// How many of the wanted columns, the first ones, the rows are in the order of. Some of them count under LIMIT only.
     pub ordered: usize,
+}
+
+impl Path<'_> {
+    /// Whether all rows are looked at.
+    pub fn is_full(&self) -> bool {
+        matches!(self.way, Way::Full)
+    }
 }
 
 /// How the rows of a table are found.
@@ -661,11 +673,13 @@ impl OfTable<'_, '_> {
         let mut keys = columns().zip(&index.keys).filter(|(column, _)| is_key(*column)).peekable();
         let mut reverse: Option<bool> = None;
         let mut ordered = 0;
-        for &(column, descending, nulls_first) in wanted {
+        for (at, &(column, descending, nulls_first)) in wanted.iter().enumerate() {
             if is_merged(column) {
                 break;
             }
-            if !constant(column) {
+            // Rows that are equal in a column are not ordered by it again.
+            let is_told = wanted[..at].iter().any(|(before, ..)| *before == column);
+            if !constant(column) && !is_told {
                 if keys.peek().is_none() && index.is_immediate() && columns().all(not_null) && !merges {
                     // Nothing is left to order among rows of one key.
                     ordered += 1;

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use base::Oid;
 use base::work::{self, Count};
 use rustc_hash::FxHashMap;
 use sql_ir::{Expr, RelKind};
@@ -10,11 +11,11 @@ use super::access::{self, Conjunct, Mask, Wanted, rels_in};
 use super::implied;
 use super::join::{Item, Part, estimate, hashable};
 use super::level::Level;
-use super::merge_join::{self, WantedColumn, WantedRows};
+use super::merge_join::{self, EXPRESSIONS, WantedColumn, WantedRows};
 use super::methods::PlanMethods;
 use super::node::JoinType;
 use super::order::{Guess, JoinPart, Role, Set};
-use super::selectivity;
+use super::{parallel, selectivity};
 
 /// What the order of a list is decided by.
 pub(super) struct Graph<'g, 'a, 'q> {
@@ -130,8 +131,16 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
 
     fn place(&self, part: &Part<'_>, needs: Set) -> JoinPart {
         let conditions = if part.join == JoinType::Inner { self.conjuncts } else { &part.on };
+        let mut is_shared = false;
         let (rows, cost) = match (part.item, &part.built) {
-            (Item::Rel(rel), _) => estimate(self.level, rel, conditions, 0),
+            (Item::Rel(rel), _) => match &self.level.rels[rel].kind {
+                RelKind::Table(info) if part.join == JoinType::Inner => {
+                    let path = access::choose(self.level, rel, info, conditions, 0, None);
+                    is_shared = self.wanted.shared.is_some() && path.is_full() && self.may_share(rel, info.desc.oid);
+                    (path.rows, path.cost)
+                }
+                _ => estimate(self.level, rel, conditions, 0),
+            },
             (Item::Group(_), Some(built)) => {
                 let own = conditions.iter().filter(|c| !c.used && c.mask != 0 && c.mask & !part.mask == 0).count();
                 ((built.rows * 0.3f64.powi(own.min(4) as i32)).max(1.0), built.cost)
@@ -149,7 +158,13 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
             _ => {}
         }
         let may_swap = part.join == JoinType::Left && !part.lateral;
-        JoinPart { role, needs, rows, cost, distinct, lateral: part.lateral, may_swap }
+        JoinPart { role, needs, rows, cost, distinct, lateral: part.lateral, may_swap, is_shared }
+    }
+
+    /// Whether a table is large enough for several threads, and they can test the conditions of its scan.
+    fn may_share(&self, rel: usize, table: Oid) -> bool {
+        let mut own = self.conjuncts.iter().filter(|c| !c.used && c.mask == 1 << rel).counted(1);
+        parallel::is_shared(self.level.cx, table) && own.all(|c| !implied::has_subquery(&c.expr))
     }
 
     /// How many distinct keys the right side of a semi-join has, if equalities of its columns are all that ties it.
@@ -199,6 +214,27 @@ pub(super) fn columns_of(rel: usize, wanted: &[WantedColumn], conjuncts: &[Conju
         class.iter().find(|m| m.rel == rel).map(|m| m.column)
     };
     wanted.iter().map_while(|c| Some((column(c)?, c.descending, c.nulls_first))).collect()
+}
+
+/// The first of the wanted keys, as far as a rel can be sorted by them, as expressions.
+pub(super) fn sorted_by(
+    level: &Level<'_>,
+    rel: usize,
+    wanted: WantedRows<'_>,
+    conjuncts: &[Conjunct],
+) -> Vec<(Expr, bool, bool)> {
+    let columns = columns_of(rel, wanted.order, conjuncts).into_iter();
+    columns
+        .map_while(|(column, descending, nulls_first)| {
+            let expr = match (level.rels[rel].columns.get(column), column.checked_sub(EXPRESSIONS)) {
+                (Some(of), _) => Expr::Column(sql_ir::Column { level: 0, rel, column, ty: of.ty }),
+                (None, Some(number)) => wanted.exprs[number].clone(),
+                // An index's expression.
+                (None, None) => return None,
+            };
+            Some((expr, descending, nulls_first))
+        })
+        .collect()
 }
 
 /// Whether a condition is an equality of two columns of one class.
@@ -307,11 +343,16 @@ impl Guess for Graph<'_, '_, '_> {
         (path.ordered > 0).then_some((path.whole, path.ordered))
     }
 
-    fn may_sort(&self, number: usize) -> bool {
-        let Item::Rel(rel) = self.parts[number].item else { return false };
-        let columns = columns_of(rel, self.wanted.order, self.conjuncts);
-        let width = self.level.rels[rel].columns.len();
-        columns.len() == self.wanted.order.len() && columns.iter().all(|(column, ..)| *column < width)
+    fn sort_keys(&self, number: usize) -> usize {
+        let Item::Rel(rel) = self.parts[number].item else { return 0 };
+        sorted_by(self.level, rel, self.wanted, self.conjuncts).len()
+    }
+
+    fn lookup_by_any(&self, left: Set, number: usize) -> Option<f64> {
+        let part = &self.parts[number];
+        let Item::Rel(rel) = part.item else { return None };
+        let is_table = matches!(self.level.rels[rel].kind, RelKind::Table(_));
+        if is_table && part.by_row.is_none() { self.lookup(left, number) } else { None }
     }
 
     fn groups(&self, ordered: usize, rows: f64) -> f64 {

@@ -1,8 +1,13 @@
 //! Conditions that follow from others.
 
+use std::cmp::Ordering;
+
 use base::work::Count as _;
 use sql_bind::equal::same;
-use sql_ir::{CastKind, Column, Expr};
+use sql_functions::Function;
+use sql_ir::expr::{How, comparison_of};
+use sql_ir::{CastKind, Column, CompareOp, Expr};
+use types::{Datum, oid};
 
 use super::access::{Conjunct, rels_in};
 use super::join::hashable;
@@ -108,6 +113,82 @@ pub(super) fn class_of(classes: &[Vec<Column>], expr: &Expr) -> Option<usize> {
         None => column_of(hashable(expr)?.0)?,
     };
     classes.iter().position(|class| class.iter().any(|c| place(c) == place(column)))
+}
+
+/// Puts the values that columns must have into the comparisons of these columns with other values: `a = 1 AND (a, b) > (1, 2)` means
+/// `a = 1 AND b > 2`, and `a = 1 AND a > 2` never holds.
+pub(super) fn put_values(conjuncts: &mut [Conjunct]) {
+    if conjuncts.len() < 2 {
+        return;
+    }
+    let mut values: Vec<(Column, Expr)> = Vec::new();
+    for conjunct in conjuncts.iter().filter(|c| c.is_plain()) {
+        if let Some((column, CompareOp::Eq, value)) = compared(&conjunct.expr) {
+            values.push((*column, value.clone()));
+        }
+    }
+    if values.is_empty() {
+        return;
+    }
+    let value_of = |column: &Column| values.iter().find(|(c, _)| place(c) == place(column)).map(|(_, value)| value);
+    for conjunct in conjuncts.iter_mut().filter(|c| c.is_plain()) {
+        let known = match &mut conjunct.expr {
+            Expr::RowCompare { op, pairs } => shorten(*op, pairs, value_of),
+            expr => compared(expr).and_then(|(column, op, value)| {
+                let known = value_of(column).filter(|known| !std::ptr::eq(*known, value))?;
+                (op != CompareOp::Eq || !same(known, value)).then(|| Some(op.holds(order(known, value)?)))?
+            }),
+        };
+        match known {
+            Some(true) => conjunct.used = true,
+            Some(false) => {
+                conjunct.expr = Expr::Const(Datum::Bool(false), sql_ir::Ty::of(oid::BOOL));
+                conjunct.mask = 0;
+            }
+            None => {}
+        }
+    }
+}
+
+/// A comparison of a column with a constant or a parameter of its type, of which equal values are the same value.
+fn compared(expr: &Expr) -> Option<(&Column, CompareOp, &Expr)> {
+    let Expr::Call { function, args, .. } = expr else { return None };
+    let [Expr::Column(column), value] = &args[..] else { return None };
+    let test = comparison_of(function);
+    let is_value = matches!(value, Expr::Const(..) | Expr::Param(..)) && value.ty().oid == column.ty.oid;
+    let plain = column.level == 0 && is_value && !matches!(test.how, How::Function(_));
+    (plain && types::key_says_all(column.ty.oid)).then_some((column, test.op, value))
+}
+
+/// How two values are ordered, if that is known.
+fn order(one: &Expr, other: &Expr) -> Option<Ordering> {
+    match (one, other) {
+        (Expr::Const(Datum::Null, _), _) | (_, Expr::Const(Datum::Null, _)) => None,
+        (Expr::Const(one, ty), Expr::Const(other, _)) => {
+            Some(types::compare_as(ty.oid, &one.as_ref(), &other.as_ref()))
+        }
+        (Expr::Param(one, _), Expr::Param(other, _)) => (one == other).then_some(Ordering::Equal),
+        _ => None,
+    }
+}
+
+/// Takes the first columns off a comparison of rows whose values are known and equal; what it comes to if they are not.
+fn shorten<'v>(
+    op: CompareOp,
+    pairs: &mut Vec<(Expr, Expr, &'static Function, &'static Function)>,
+    value_of: impl Fn(&Column) -> Option<&'v Expr>,
+) -> Option<bool> {
+    if matches!(op, CompareOp::Eq | CompareOp::Ne) {
+        return None;
+    }
+    while let Some((Expr::Column(column), value, ..)) = pairs.first() {
+        let Some(known) = value_of(column).filter(|known| known.ty().oid == value.ty().oid) else { break };
+        match order(known, value)? {
+            Ordering::Equal if pairs.len() > 1 => _ = pairs.remove(0),
+            order => return Some(op.holds(order)),
+        }
+    }
+    None
 }
 
 /// Adds what follows from equalities: `a = b AND b = c` means `a = c`, `a = b AND b = 1` means `a = 1`. And of alternatives

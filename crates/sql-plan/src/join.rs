@@ -164,6 +164,7 @@ fn list(
         add_filter(level, &mut joined, conjuncts)?;
         return Ok(joined);
     }
+    implied::put_values(conjuncts);
     let all = parts.iter().fold(0, |mask, part| mask | part.mask);
     let never = |conjunct: &Conjunct| matches!(conjunct.expr, Expr::Const(Datum::Bool(false) | Datum::Null, _));
     if let Some(at) = conjuncts.iter().position(never) {
@@ -199,7 +200,8 @@ fn list(
     }
     let order = {
         let graph = Graph::new(level, &parts, conjuncts, wanted);
-        let goal = Goal { keys: wanted.order.len(), limit: wanted.limit, is_whole: wanted.is_whole };
+        let goal =
+            Goal { keys: wanted.order.len(), limit: wanted.limit, is_whole: wanted.is_whole, shared: wanted.shared };
         order::choose(&graph.places(), &graph, goal)
     };
     let order = order.ok_or_else(|| Error::internal("no order of joins"))?;
@@ -609,7 +611,7 @@ pub(super) fn hash_keys(conjuncts: &[Conjunct], left: Mask, right: Mask) -> Vec<
                     .is_some_and(|class| implied::class_of(classes, &conjuncts[key.0].expr) == Some(class))
             };
             if !derived || !keys.iter().any(equal) {
-                keys.push((i, key_of(l, ty), key_of(r, ty), ty));
+                keys.push((i, l.clone(), r.clone(), ty));
             }
         }
     }
@@ -677,18 +679,29 @@ impl Builder<'_, '_> {
         let Item::Rel(rel) = part.item else { return Err(Error::internal("an order of what is no table")) };
         let mut joined = start(level, part, self.conjuncts, None)?;
         add_filter(level, &mut joined, self.conjuncts)?;
-        let columns = graph::columns_of(rel, self.wanted.order, self.conjuncts);
-        let mut keys = Vec::with_capacity(columns.len());
-        let mut shown = Vec::with_capacity(columns.len());
-        for (column, descending, nulls_first) in columns {
-            let (slot, ty) = (level.column_slot(rel, column), level.rels[rel].columns[column].ty);
-            keys.push(SortSlot { slot, ty: ty.oid, descending, nulls_first });
-            let expr = Expr::Column(sql_ir::Column { level: 0, rel, column, ty });
+        let by = graph::sorted_by(level, rel, self.wanted, self.conjuncts);
+        let ordered = by.len();
+        let mut keys = Vec::with_capacity(by.len());
+        let (mut shown, mut computed) = (Vec::with_capacity(by.len()), Vec::new());
+        for (expr, descending, nulls_first) in by {
+            let slot = match &expr {
+                Expr::Column(c) => level.column_slot(rel, c.column),
+                expr => {
+                    let (slot, code) = (level.slot(), level.compile(expr)?);
+                    computed.push((slot, code));
+                    slot
+                }
+            };
+            keys.push(SortSlot { slot, ty: expr.ty().oid, descending, nulls_first });
             shown.push(explain::show(&expr, level.rels) + super::query::direction(descending, nulls_first));
         }
-        let ordered = self.wanted.order.len();
+        let computed_slots: Vec<Slot> = computed.iter().map(|(slot, _)| *slot).collect();
+        if !computed.is_empty() {
+            joined.node = Node::Project(Arc::new(ProjectNode { input: joined.node, targets: computed }));
+        }
         level.tell_list("Sort Key", || shown);
-        let slots = slots_of(level, joined.mask);
+        let mut slots = slots_of(level, joined.mask);
+        slots.extend(computed_slots);
         let sort = SortNode { input: joined.node, keys, slots, limit: None };
         let cost = joined.cost + sort_cost(joined.rows, level.cx.methods);
         let node = level.note_from(Node::Sort(Arc::new(sort)), joined.mask, joined.rows, cost, cost);
@@ -1077,7 +1090,8 @@ fn full_merge(level: &mut Level<'_>, sides: [&From; 2], keys: &[merge_join::Key]
             let column = |&(column, descending, nulls_first)| WantedColumn { rel, column, descending, nulls_first };
             columns.iter().map(column).collect()
         });
-        let wanted = WantedRows { order: wanted.as_deref().unwrap_or_default(), limit: None, is_whole: true };
+        let wanted =
+            WantedRows { order: wanted.as_deref().unwrap_or_default(), is_whole: true, ..WantedRows::default() };
         let joined = list(level, &[side], &mut Vec::new(), wanted)?;
         built.push(merge_join::sorted(level, joined, keys, is_left)?);
     }

@@ -23,17 +23,24 @@ use super::{access, explain};
 pub(super) struct WantedRows<'w> {
     /// The order that they should have.
     pub order: &'w [WantedColumn],
+    /// Expressions over one rel each that the order is by, see [`WantedColumn::column`].
+    pub exprs: &'w [Expr],
     /// So many of them are read, expected, if they come in this order; `None` is all.
     pub limit: Option<f64>,
     /// The order of the first keys alone is of no use.
     pub is_whole: bool,
+    /// Several threads may share the work, if there are so many results at most for one of them to put together; `None` if they may not.
+    pub shared: Option<f64>,
 }
+
+/// The number of the first expression of an order that no index has.
+pub(super) const EXPRESSIONS: usize = 1 << 32;
 
 /// A column by which the rows of a FROM are wanted in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WantedColumn {
     pub rel: usize,
-    /// The column, or the number of an index's expression.
+    /// The column, or the number of an index's expression, or [`EXPRESSIONS`] and more for an expression that no index has.
     pub column: usize,
     pub descending: bool,
     pub nulls_first: bool,
@@ -57,33 +64,16 @@ impl Key {
     }
 }
 
-/// What was widened for a common type of key, as it was.
-fn narrow(expr: Expr) -> Expr {
-    match expr {
-        Expr::Call { function, mut args, .. } if function.name == "int8" && args.len() == 1 => args.remove(0),
-        other => other,
-    }
-}
-
-fn is_integer(ty: Oid) -> bool {
-    matches!(ty, oid::INT2 | oid::INT4 | oid::INT8)
-}
-
 /// The equalities that tie two sides.
 pub(super) fn keys(conjuncts: &[Conjunct], left: Mask, right: Mask) -> Vec<Key> {
     let found = hash_keys(conjuncts, left, right).into_iter();
     found
-        .map(|(conjunct, left, right, ty)| {
-            let [left, right] =
-                [left, right].map(|side| if is_integer(ty) && needs_no_cast(&side) { narrow(side) } else { side });
-            Key { conjunct, left, right, ty, descending: false, nulls_first: false }
-        })
+        .map(|(conjunct, left, right, ty)| Key { conjunct, left, right, ty, descending: false, nulls_first: false })
         .collect()
 }
 
-/// Whether an expression is a widened integer.
-fn needs_no_cast(expr: &Expr) -> bool {
-    matches!(expr, Expr::Call { args, location: -1, .. } if args.len() == 1 && is_integer(args[0].ty().oid))
+fn is_integer(ty: Oid) -> bool {
+    matches!(ty, oid::INT2 | oid::INT4 | oid::INT8)
 }
 
 fn is_column(expr: &Expr, rel: usize, column: usize) -> bool {

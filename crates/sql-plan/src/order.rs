@@ -2,7 +2,8 @@
 //!
 //! All orders of up to [`EXHAUSTIVE_MAX`] parts are compared by dynamic programming over sets of parts; with more parts,
 //! always what is cheapest next. Costs are in rows of a full scan. Of each set two ways are kept: the one that costs least, and, if an
-//! order is wanted or not all rows are, the one among those that have the order whose first rows cost least.
+//! order is wanted or not all rows are, the one among those that have the order whose first rows cost least. Where several threads may share the
+//! work, a third is kept: the one that costs least if they read the rows of the table that the others are joined to.
 //! Invariant: what a part needs is there before it: the rels that its ON or its LATERAL names.
 
 use rustc_hash::FxHashMap;
@@ -43,6 +44,8 @@ pub(super) struct JoinPart {
     pub lateral: bool,
     /// It is the right side of a left join: the left side may be the one that is kept.
     pub may_swap: bool,
+    /// Several threads may read its rows and join others to them.
+    pub is_shared: bool,
 }
 
 /// What the order is decided by.
@@ -64,9 +67,10 @@ pub(super) trait Guess {
     fn first_in_order(&self, _part: usize, _limit: Option<f64>) -> Option<(f64, usize)> {
         None
     }
-    /// Whether all keys of the order that is wanted of the whole are columns of a part, so that it can be sorted before it is joined.
-    fn may_sort(&self, _part: usize) -> bool {
-        false
+    /// How many keys of the order that is wanted of the whole, the first ones, are columns of a part, so that it can be sorted by them before it
+    /// is joined.
+    fn sort_keys(&self, _part: usize) -> usize {
+        0
     }
     /// How many groups of rows are equal in the first keys of the wanted order.
     fn groups(&self, _ordered: usize, rows: f64) -> f64 {
@@ -75,6 +79,10 @@ pub(super) trait Guess {
     /// Whether merging these two gives the order that is wanted of the whole.
     fn serves(&self, _left: Set, _right: Set) -> bool {
         false
+    }
+    /// As [`Guess::lookup`], if each of several threads can do it by itself.
+    fn lookup_by_any(&self, _left: Set, _part: usize) -> Option<f64> {
+        None
     }
     /// What is switched off.
     fn methods(&self) -> PlanMethods {
@@ -124,7 +132,16 @@ pub(super) struct Goal {
     pub is_whole: bool,
     /// So many rows are read, expected, if they come in the order; `None` is all.
     pub limit: Option<f64>,
+    /// Several threads may share the work, and give so many groups at most; `None` if they may not.
+    pub shared: Option<f64>,
 }
+
+/// By what the work of one thread is divided where others share it: as PostgreSQL counts on one worker, which is what there is where many
+/// statements run.
+const SPEEDUP: f64 = 1.7;
+
+/// Results, for each row of the table that is shared, from which on it does not pay: one thread puts them together.
+const SHARED_MAX: f64 = 0.125;
 
 /// The order that was chosen.
 #[derive(Clone, Debug)]
@@ -159,11 +176,11 @@ enum How {
     Part(usize),
     Ordered(usize),
     Sorted(usize),
-    /// Left, right, method, and which side's rows are those of [`Search::first`].
+    /// Left, right, method, and which side is of the same kind: of [`Search::first`] or [`Search::shared`].
     Join(Set, Set, Method, Side),
 }
 
-/// The side of a join that gives the order.
+/// The side of a join that gives the order, or whose rows are shared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Neither,
@@ -184,6 +201,7 @@ pub(super) fn choose(places: &[JoinPart], guess: &dyn Guess, goal: Goal) -> Opti
         methods: guess.methods(),
         best: FxHashMap::default(),
         first: FxHashMap::default(),
+        shared: FxHashMap::default(),
     };
     search.begin();
     if places.len() > 1 {
@@ -207,6 +225,8 @@ struct Search<'a> {
     best: FxHashMap<Set, Best>,
     /// What has the wanted order, or the first keys of it, and costs least up to the share. Without a wanted order, any.
     first: FxHashMap<Set, Best>,
+    /// What costs least if several threads share it.
+    shared: FxHashMap<Set, Best>,
 }
 
 fn members(set: Set) -> impl Iterator<Item = usize> {
@@ -235,6 +255,13 @@ impl Search<'_> {
                 }
             }
         }
+        if self.goal.shared.is_some() {
+            let is_shared = |(_, place): &(usize, &JoinPart)| place.is_shared && place.needs == 0;
+            for (part, place) in self.places.iter().enumerate().filter(is_shared) {
+                let (cost, how) = (place.cost / SPEEDUP, How::Part(part));
+                self.shared.insert(1 << part, Best { cost, start: 0.0, rows: place.rows, how, ordered: 0 });
+            }
+        }
         if !self.is_ordered() {
             return;
         }
@@ -243,11 +270,12 @@ impl Search<'_> {
             let (rows, limit) = (place.rows, self.goal.limit.map(|_| place.rows * self.share));
             let read = self.guess.first_in_order(part, limit);
             let read = read.map(|(cost, ordered)| Best { cost, start: 0.0, rows, how: How::Ordered(part), ordered });
-            let sorted = (may_sort && self.guess.may_sort(part)).then(|| {
+            let ordered = if may_sort { self.guess.sort_keys(part) } else { 0 };
+            let sorted = (ordered > 0).then(|| {
                 let cost = place.cost + sort_cost(rows, self.methods);
-                Best { cost, start: cost, rows, how: How::Sorted(part), ordered: self.goal.keys }
+                Best { cost, start: cost, rows, how: How::Sorted(part), ordered }
             });
-            let least = read.into_iter().chain(sorted).min_by(|a, b| a.part(self.share).total_cmp(&b.part(self.share)));
+            let least = read.into_iter().chain(sorted).min_by(|a, b| self.to_share(a).total_cmp(&self.to_share(b)));
             if let Some(best) = least {
                 self.first.insert(1 << part, best);
             }
@@ -266,32 +294,45 @@ impl Search<'_> {
             candidates.push((best.cost, best));
         }
         if let Some(best) = self.first.get(&all) {
-            let cost = match (self.is_ordered(), best.ordered == self.goal.keys) {
-                (true, false) => {
-                    let groups = self.guess.groups(best.ordered, best.rows);
-                    let group = best.rows / groups.max(1.0);
-                    let cost = best.part((self.share + 1.0 / groups.max(1.0)).min(1.0));
-                    let read = (best.rows * self.share + group).min(best.rows);
-                    let off = self.methods.cost(PlanMethod::IncrementalSort);
-                    // Without LIMIT sorting all at once is no more work.
-                    let useless = self.goal.limit.is_none() || self.goal.is_whole || groups < GROUPS_MIN;
-                    let few = if useless { f64::INFINITY } else { 0.0 };
-                    cost + sort_cost(group, PlanMethods::default()) * (read / group.max(1.0)) + off + few
-                }
-                _ => best.part(self.share),
-            };
-            candidates.push((cost + EARLY, *best));
+            candidates.push((self.to_share(best) + EARLY, *best));
         }
         let early = candidates.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(cost, _)| *cost < cost_of_plain);
-        let (best, is_served) = match early {
-            Some((_, best)) => (Some(best), self.is_ordered()),
-            None => (plain, false),
+        let alone = early.map_or(cost_of_plain, |(cost, _)| cost);
+        let (best, is_served, kind) = match (early, self.shared_by_all(all).filter(|best| best.cost < alone)) {
+            (_, Some(best)) => (Some(best), false, &self.shared),
+            (Some((_, best)), None) => (Some(best), self.is_ordered(), &self.first),
+            (None, None) => (plain, false, &self.best),
         };
         let joins = match best {
-            Some(best) => self.order_by(&best)?,
+            Some(best) => self.order_by(&best, kind)?,
             None => self.order(all)?,
         };
         Some(Chosen { joins, is_served, share: self.share })
+    }
+
+    /// What it costs up to the share that is read, the sorting of rows that are equal in the first keys of the wanted order included.
+    fn to_share(&self, best: &Best) -> f64 {
+        if !self.is_ordered() || best.ordered == self.goal.keys {
+            return best.part(self.share);
+        }
+        let groups = self.guess.groups(best.ordered, best.rows);
+        // Without LIMIT sorting all at once is no more work.
+        if self.goal.limit.is_none() || self.goal.is_whole || groups < GROUPS_MIN {
+            return f64::INFINITY;
+        }
+        let group = best.rows / groups.max(1.0);
+        let cost = best.part((self.share + 1.0 / groups.max(1.0)).min(1.0));
+        let read = (best.rows * self.share + group).min(best.rows);
+        let off = self.methods.cost(PlanMethod::IncrementalSort);
+        cost + sort_cost(group, PlanMethods::default()) * (read / group.max(1.0)) + off
+    }
+
+    /// What costs least if several threads share it, with what starting them costs, if that pays.
+    fn shared_by_all(&self, all: Set) -> Option<Best> {
+        let best = self.shared.get(&all)?;
+        let results = self.goal.shared?.min(best.rows);
+        let begun = self.methods.shared_rows_min() as f64 / 20.0;
+        (results <= SHARED_MAX * best.cost).then_some(Best { cost: best.cost + begun, ..*best })
     }
 
     /// Looks at all orders; with `tied` only those that never join what no condition ties together.
@@ -373,10 +414,56 @@ impl Search<'_> {
         }
         if !self.first.is_empty()
             && let Some(found) = self.first_join(left, right, found.rows)
-            && self.first.get(&set).is_none_or(|best| found.part(self.share) < best.part(self.share))
+            && self.first.get(&set).is_none_or(|best| self.to_share(&found) < self.to_share(best))
         {
             self.first.insert(set, found);
         }
+        if !self.shared.is_empty()
+            && let Some(found) = self.shared_join(left, right, found.rows)
+            && self.shared.get(&set).is_none_or(|best| found.cost < best.cost)
+        {
+            self.shared.insert(set, found);
+        }
+    }
+
+    /// The cheapest way to join two sets if several threads share the rows of one of them.
+    fn shared_join(&self, left: Set, right: Set, rows: f64) -> Option<Best> {
+        let single = (right.count_ones() == 1).then(|| right.trailing_zeros() as usize);
+        let place = single.map(|part| &self.places[part]);
+        if place.is_some_and(|place| place.lateral) {
+            return None;
+        }
+        let mut best: Option<Best> = None;
+        // What one thread does, and what all share.
+        let mut offer = |one: f64, all: f64, method: Method, side: Side| {
+            let cost = one + (all + rows * 0.2) / SPEEDUP;
+            if best.is_none_or(|best| cost < best.cost) {
+                best = Some(Best { cost, start: 0.0, rows, how: How::Join(left, right, method, side), ordered: 0 });
+            }
+        };
+        let hashing = self.methods.cost(PlanMethod::HashJoin);
+        let has_keys = self.guess.has_keys(left, right);
+        if let Some(before) = self.shared.get(&left) {
+            if let Some(each) = single.and_then(|part| self.guess.lookup_by_any(left, part)) {
+                let looping = self.methods.cost(PlanMethod::NestedLoop);
+                offer(before.cost + looping, before.rows * (each + 1.0), Method::Lookup, Side::Left);
+            }
+            if has_keys && let Some((kept, cost)) = self.alone(left, right) {
+                let one = before.cost + cost + kept * 1.5 + hashing;
+                offer(one, before.rows + rows * 0.3, Method::Hash, Side::Left);
+            }
+        }
+        // The left side is kept, and the right one gone through.
+        if has_keys
+            && place.is_none_or(|place| place.role == Role::Inner)
+            && let Some(after) = self.shared.get(&right)
+            && let Some(before) = self.best.get(&left)
+            && self.starting(left).is_none()
+        {
+            let one = after.cost + before.cost + before.rows * 1.5 + hashing;
+            offer(one, after.rows + rows * 0.3, Method::HashLeft, Side::Right);
+        }
+        best
     }
 
     /// The cheapest way to the first rows of the join of two sets, in the order of one side of it.
@@ -387,7 +474,7 @@ impl Search<'_> {
         let mut offer = |start: f64, cost: f64, method: Method, side: Side, ordered: usize| {
             let how = How::Join(left, right, method, side);
             let found = Best { cost: cost + rows * 0.2, start, rows, how, ordered };
-            if best.is_none_or(|best| found.part(self.share) < best.part(self.share)) {
+            if best.is_none_or(|best| self.to_share(&found) < self.to_share(&best)) {
                 best = Some(found);
             }
         };
@@ -536,25 +623,26 @@ impl Search<'_> {
 
     fn order(&self, set: Set) -> Option<Order> {
         match self.best.get(&set) {
-            Some(best) => self.order_by(best),
+            Some(best) => self.order_by(best, &self.best),
             None => (set.count_ones() == 1).then(|| Order::Part(set.trailing_zeros() as usize)),
         }
     }
 
-    fn order_by(&self, best: &Best) -> Option<Order> {
+    /// The order of one of those of a kind.
+    fn order_by(&self, best: &Best, kind: &FxHashMap<Set, Best>) -> Option<Order> {
         Some(match best.how {
             How::Part(part) if self.places[part].role == Role::RightOrFirst => Order::Distinct(part),
             How::Part(part) => Order::Part(part),
             How::Ordered(part) => Order::Ordered(part),
             How::Sorted(part) => Order::Sorted(part),
             How::Join(left, right, method, side) => {
-                let ordered = |set: Set| self.first.get(&set).and_then(|best| self.order_by(best));
+                let same = |set: Set| kind.get(&set).and_then(|best| self.order_by(best, kind));
                 let right = match right.count_ones() {
-                    _ if side == Side::Right => ordered(right)?,
+                    _ if side == Side::Right => same(right)?,
                     1 => Order::Part(right.trailing_zeros() as usize),
                     _ => self.order(right)?,
                 };
-                let left = if side == Side::Left { ordered(left)? } else { self.order(left)? };
+                let left = if side == Side::Left { same(left)? } else { self.order(left)? };
                 Order::Join { left: Box::new(left), right: Box::new(right), method, rows: best.rows }
             }
         })
@@ -584,7 +672,16 @@ mod tests {
     }
 
     fn place(rows: f64) -> JoinPart {
-        JoinPart { role: Role::Inner, needs: 0, rows, cost: rows, distinct: rows, lateral: false, may_swap: false }
+        JoinPart {
+            role: Role::Inner,
+            needs: 0,
+            rows,
+            cost: rows,
+            distinct: rows,
+            lateral: false,
+            may_swap: false,
+            is_shared: false,
+        }
     }
 
     fn show(order: &Order) -> String {

@@ -57,6 +57,18 @@ fn demands(condition: &Expr) -> Mask {
         Expr::Or(any) => any.iter().fold(Mask::MAX, |mask, one| mask & demands(one)),
         Expr::IsNull { arg, negated: true, fields: false } => strict(arg),
         Expr::BooleanTest { arg, want: Some(_), negated: false } => strict(arg),
+        Expr::Not(arg) => demands_refuted(arg),
+        other => strict(other),
+    }
+}
+
+/// Rels for whose row of NULLs the opposite of a condition does not hold.
+fn demands_refuted(condition: &Expr) -> Mask {
+    match condition {
+        Expr::And(all) => all.iter().fold(Mask::MAX, |mask, one| mask & demands_refuted(one)),
+        Expr::Or(any) => any.iter().fold(0, |mask, one| mask | demands_refuted(one)),
+        Expr::Not(arg) => demands(arg),
+        Expr::IsNull { arg, negated: false, fields: false } => strict(arg),
         other => strict(other),
     }
 }

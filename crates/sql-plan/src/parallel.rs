@@ -7,13 +7,14 @@
 //! settings, the statement's time and names of the catalog, and runs no subquery.
 
 use base::Oid;
+use base::work::Count;
 use sql_functions::{has_names_of_catalog, is_sessionless};
-use sql_ir::CastKind;
 use sql_ir::expr::{Code, Comparison, How, Slot};
+use sql_ir::{AggCall, Body, CastKind, Query};
 
-use super::PlanContext;
 use super::level::Level;
 use super::node::{Access, AggregateCall, GatherNode, KeyPart, KeyValue, Node, Parallel, ScanNode};
+use super::{PlanContext, implied, selectivity};
 
 /// Groups, or rows that conditions leave, for each row of the table: they are combined or handed over by one thread. More rows are handed
 /// over where a condition is long work.
@@ -41,13 +42,47 @@ pub(super) fn aggregation(
     (pays && keys.iter().all(|(code, ..)| is_free(code)) && calls.iter().all(is_shared)).then_some(parallel)
 }
 
-/// Has several threads read an input of so many rows, if that pays. REQUIRES that nobody needs the order of the rows, or only the first of
-/// them.
-pub(super) fn gathering(level: &Level<'_>, input: &Node, rows: f64) -> Option<GatherNode> {
+/// How many results of joins one thread puts together at most if several have shared the work: groups, or all rows. `None` if they may not share
+/// it.
+pub(super) fn results(level: &Level<'_>, query: &Query) -> Option<f64> {
+    let plain = query.locking.is_empty() && query.sample.is_none() && matches!(query.body, Body::Select);
+    // One rel is joined to nothing.
+    if !plain || query.rels.len() < 2 || level.cx.methods.workers() == 0 {
+        return None;
+    }
+    if !query.is_grouped() {
+        // All rows are read.
+        return (query.limit.is_none() || !query.order_by.is_empty()).then_some(f64::INFINITY);
+    }
+    let is_shared = |call: &AggCall| {
+        let exprs = call.args.iter().chain(&call.filter).chain(call.order_by.iter().map(|(expr, ..)| expr));
+        !call.aggregate.shows_order && exprs.counted(1).all(|expr| !implied::has_subquery(expr))
+    };
+    let keys = query.group_by.iter().counted(1).all(|key| !implied::has_subquery(key));
+    (keys && query.aggs.iter().all(is_shared)).then(|| match query.group_by.is_empty() {
+        true => 1.0,
+        false => selectivity::groups(level, &query.group_by, f64::MAX),
+    })
+}
+
+/// Whether a table has so many rows that several threads may read them.
+pub(super) fn is_shared(cx: &PlanContext<'_>, table: Oid) -> bool {
+    workers(cx, table).is_some_and(|(workers, _)| workers > 0)
+}
+
+/// Has several threads read an input of so many rows and this cost, if that pays. REQUIRES that nobody needs the order of the rows, or only the
+/// first of them.
+pub(super) fn gathering(level: &Level<'_>, input: &Node, (rows, cost): (f64, f64)) -> Option<GatherNode> {
     let (parallel, of_table) = threads(level.cx, input)?;
     let most = if has_long_work(input) { OF_ROW_OF_LONG } else { OF_ROW };
-    let pays = rows <= most * of_table || parallel.rows_min == 0;
+    let pays = rows <= most * of_table.max(cost) || parallel.rows_min == 0;
     pays.then(|| GatherNode { input: input.clone(), slots: level.slots_so_far(), parallel })
+}
+
+/// Has several threads find the first rows of an order, as many as one of them then sorts again, if that pays. REQUIRES what [`gathering`] does.
+pub(super) fn first_rows(cx: &PlanContext<'_>, input: &Node, (first, rows): (f64, f64)) -> Option<Parallel> {
+    let (parallel, _) = threads(cx, input)?;
+    (first <= OF_ROW * rows || parallel.rows_min == 0).then_some(parallel)
 }
 
 /// Whether a condition calls functions whose work grows with the length of values.
@@ -70,11 +105,19 @@ fn has_long_work(node: &Node) -> bool {
     }
 }
 
-/// The threads that may read an input: one for a table that is large enough, beside the statement's own, and another for three times as many rows,
-/// and so on, as PostgreSQL has it; with the rows of the table.
+/// The threads that may read an input, with the rows of the table whose rows they share.
 fn threads(cx: &PlanContext<'_>, input: &Node) -> Option<(Parallel, f64)> {
-    let most = cx.methods.workers();
-    let table = driving(input).filter(|_| most > 0)?.table.info.desc.oid;
+    if cx.methods.workers() == 0 {
+        return None;
+    }
+    let (workers, rows) = workers(cx, driving(input)?.table.info.desc.oid)?;
+    let rows_min = cx.methods.shared_rows_min().min(rows / 2);
+    Some((Parallel { workers, rows_min, ..Parallel::default() }, rows as f64))
+}
+
+/// The threads that may read a table beside the statement's own: one if it is large enough, and another for three times as many rows, and so on, as
+/// PostgreSQL has it; with its rows.
+fn workers(cx: &PlanContext<'_>, table: Oid) -> Option<(usize, u64)> {
     let rows_min = cx.methods.shared_rows_min();
     let rows = cx.stats.row_count(table);
     // Few rows may be large.
@@ -84,8 +127,7 @@ fn threads(cx: &PlanContext<'_>, input: &Node) -> Option<(Parallel, f64)> {
         return None;
     }
     let workers = 1 + times.checked_ilog(3).unwrap_or(0) as usize;
-    let rows_min = rows_min.min(rows / 2);
-    Some((Parallel { workers: most.min(workers), rows_min, ..Parallel::default() }, rows as f64))
+    Some((cx.methods.workers().min(workers), rows))
 }
 
 /// The scan whose rows can be shared, if each operator above it can run on several threads.

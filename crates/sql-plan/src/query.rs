@@ -9,15 +9,16 @@ use sql_bind::{equal::same, window_parts};
 use sql_ir::expr::{Code, Resolve, Slot};
 use sql_ir::{AggCall, Body, Column, Expr, From, JoinKind, Query, RelKind, Sample, SetOp, Target};
 
+use super::access::{Mask, rels_in};
 use super::join;
 use super::level::{Level, Outer};
-use super::merge_join::{WantedColumn, WantedRows};
+use super::merge_join::{EXPRESSIONS, WantedColumn, WantedRows};
 use super::methods::sort_cost;
 
 use super::node::{
-    Access, AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, IncrementalSortNode, LateNode,
-    LimitNode, LockRowsNode, LockTarget, Node, PlannedTable, ProjectNode, QueryPlan, RecursionNode, SampleNode,
-    SetOpNode, SortNode, SortSlot, StoredColumns, UnionNode, ValuesNode,
+    Access, AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, GatherNode, IncrementalSortNode,
+    LateNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable, ProjectNode, QueryPlan, RecursionNode,
+    SampleNode, SetOpNode, SortNode, SortSlot, StoredColumns, UnionNode, ValuesNode,
 };
 use super::{PlanContext, RowOf, outer_joins, parallel, places, rewrite, sarg, selectivity, walk, window};
 
@@ -87,7 +88,14 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     let grouped = query.is_grouped();
     level.note_beside_from(query);
     let goal = goal(level, query);
-    let wanted = WantedRows { order: &goal.order, limit: goal.limit, is_whole: goal.serves != Serves::Rows };
+    let shared = parallel::results(level, query);
+    let wanted = WantedRows {
+        order: &goal.order,
+        exprs: &goal.exprs,
+        limit: goal.limit,
+        is_whole: goal.serves != Serves::Rows,
+        shared,
+    };
     let extremes = if grouped { extremes(level, query)? } else { None };
     let grouped_below = grouped && extremes.is_none();
     let Source { mut node, mut rows, mut cost, ordered } = match extremes {
@@ -106,9 +114,9 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     }
     let is_early = query.limit.is_some() && !(ordered < query.order_by.len() && query.locking.is_empty());
     // Every rel of FROM; what is above its rows is no wider.
-    let all = super::access::Mask::MAX;
+    let all = Mask::MAX;
     let is_shared = !grouped && !is_early && ordered == 0 && query.locking.is_empty() && query.sample.is_none();
-    if let Some(gather) = is_shared.then(|| parallel::gathering(level, &node, rows)).flatten() {
+    if let Some(gather) = is_shared.then(|| parallel::gathering(level, &node, (rows, cost))).flatten() {
         node = level.note(Node::Gather(Arc::new(gather)), all, rows, cost);
     }
     if grouped_below {
@@ -177,6 +185,17 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
             }
             _ => None,
         };
+        let first = limit.as_ref().filter(|_| is_shared).map(|_| first_rows(query));
+        if let Some(parallel) = first.and_then(|first| parallel::first_rows(level.cx, &node, (first, rows))) {
+            node = sort(level, query, node, (&targets, &late), limit.clone(), 0);
+            if let Node::Sort(sorted) = &node {
+                let slots = sorted.slots.clone();
+                level.tell_list("Sort Key", || sort_keys(query, level));
+                let input = level.note_from(node, all, rows, cost, cost);
+                let gather = Node::Gather(Arc::new(GatherNode { input, slots, parallel }));
+                node = level.note(gather, all, rows, cost);
+            }
+        }
         node = sort(level, query, node, (&targets, &late), limit, ordered);
         match node {
             Node::Sort(_) => {
@@ -269,6 +288,16 @@ fn limited(query: &Query, rows: f64) -> f64 {
         Some(Expr::Const(types::Datum::Null, _)) | None => rest,
         Some(_) => known(&query.limit).unwrap_or(rest * 0.1).clamp(1.0, rest.max(1.0)),
     }
+}
+
+/// Rows that LIMIT and OFFSET ask for of an order; many if that is not known.
+fn first_rows(query: &Query) -> f64 {
+    let known = |expr: &Option<Expr>| match expr {
+        Some(Expr::Const(types::Datum::Int8(value), _)) => (*value).max(0) as f64,
+        None => 0.0,
+        Some(_) => f64::INFINITY,
+    };
+    known(&query.limit) + known(&query.offset)
 }
 
 /// Where the rows of a query come from.
@@ -375,6 +404,8 @@ fn is_bare(query: &Query) -> bool {
 /// What should come from FROM, and what for.
 struct RowsGoal {
     order: Vec<WantedColumn>,
+    /// See [`WantedRows::exprs`].
+    exprs: Vec<Expr>,
     limit: Option<f64>,
     serves: Serves,
 }
@@ -395,7 +426,7 @@ type Key<'e> = (&'e Expr, bool, bool);
 
 /// What should come from FROM.
 fn goal(level: &Level<'_>, query: &Query) -> RowsGoal {
-    let none = RowsGoal { order: Vec::new(), limit: None, serves: Serves::Rows };
+    let none = RowsGoal { order: Vec::new(), exprs: Vec::new(), limit: None, serves: Serves::Rows };
     let order_by =
         || query.order_by.iter().map(|key| (&query.targets[key.target].expr, key.descending, key.nulls_first));
     let plain = matches!(query.body, Body::Select) && query.sample.is_none();
@@ -409,15 +440,15 @@ fn goal(level: &Level<'_>, query: &Query) -> RowsGoal {
             let order = columns_of(query, order_by());
             // Without an order that FROM can give, all its rows are needed before the first one is known.
             let pipes = order.is_some() || query.order_by.is_empty();
-            RowsGoal { order: order.unwrap_or_default(), limit: read.filter(|_| pipes), serves: Serves::Rows }
+            let (order, exprs) = order.unwrap_or_default();
+            RowsGoal { order, exprs, limit: read.filter(|_| pipes), serves: Serves::Rows }
         }
         // The rows of each key are in the wanted order among themselves.
         (false, false, Some(on)) if !on.is_empty() => {
-            let Some(order) = columns_of(query, order_by()) else { return none };
+            let Some((order, exprs)) = columns_of(query, order_by()) else { return none };
             let keys = on.iter().map(|at| query.targets[*at].expr.clone()).collect::<Vec<_>>();
             let limit = read.map(|read| read * rows_per_group(level, query, &keys));
-            let order_by = query.order_by.len();
-            RowsGoal { order, limit, serves: Serves::Groups { order_by } }
+            RowsGoal { order, exprs, limit, serves: Serves::Rows }
         }
         (false, false, Some(_)) => {
             let keys: Vec<&Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| &t.expr).collect();
@@ -429,12 +460,12 @@ fn goal(level: &Level<'_>, query: &Query) -> RowsGoal {
         }
         (false, true, None) => {
             let Some(keys) = window::only_order(level.rels) else { return none };
-            let Some(order) = columns_of(query, keys.iter().copied()) else { return none };
+            let Some((order, exprs)) = columns_of(query, keys.iter().copied()) else { return none };
             let same_key = |(a, b): (Key<'_>, &Key<'_>)| same(a.0, b.0) && (a.1, a.2) == (b.1, b.2);
             let comes = query.order_by.len() <= keys.len() && order_by().zip(&keys).all(same_key);
             let limit = read.filter(|_| comes);
             let order_by = if comes { query.order_by.len() } else { 0 };
-            RowsGoal { order, limit, serves: Serves::Window { order_by } }
+            RowsGoal { order, exprs, limit, serves: Serves::Window { order_by } }
         }
         _ => none,
     }
@@ -461,8 +492,8 @@ fn grouped_goal(level: &Level<'_>, query: &Query, keys: &[&Expr], read: Option<f
     }
     let own: Vec<Expr> = keys.iter().map(|key| (*key).clone()).collect();
     let limit = read * rows_per_group(level, query, &own);
-    let order = columns_of(query, order.into_iter())?;
-    Some(RowsGoal { order, limit: Some(limit), serves: Serves::Groups { order_by: query.order_by.len() } })
+    let (order, exprs) = columns_of(query, order.into_iter())?;
+    Some(RowsGoal { order, exprs, limit: Some(limit), serves: Serves::Groups { order_by: query.order_by.len() } })
 }
 
 /// Rows of FROM that are equal in some keys, before any condition.
@@ -473,18 +504,36 @@ fn rows_per_group(level: &Level<'_>, query: &Query, keys: &[Expr]) -> f64 {
     (rows / selectivity::groups(level, keys, rows)).max(1.0)
 }
 
-/// An order as one of columns of FROM, if it is about these alone.
-fn columns_of<'e>(query: &Query, keys: impl Iterator<Item = Key<'e>>) -> Option<Vec<WantedColumn>> {
-    keys.map(|(expr, descending, nulls_first)| match expr {
-        Expr::Column(c) if c.level == 0 && !matches!(query.rels[c.rel].kind, RelKind::Window(_)) => {
-            Some(WantedColumn { rel: c.rel, column: c.column, descending, nulls_first })
-        }
-        expr => {
-            let (rel, column) = sarg::indexed(&query.rels, expr)?;
-            Some(WantedColumn { rel, column, descending, nulls_first })
-        }
-    })
-    .collect()
+/// An order as one of columns of FROM and expressions over one rel each, if it is about these alone; the expressions that no index has.
+fn columns_of<'e>(query: &Query, keys: impl Iterator<Item = Key<'e>>) -> Option<(Vec<WantedColumn>, Vec<Expr>)> {
+    let mut exprs = Vec::new();
+    let columns = keys.map(|(expr, descending, nulls_first)| {
+        let (rel, column) = match expr {
+            Expr::Column(c) if c.level == 0 && !matches!(query.rels[c.rel].kind, RelKind::Window(_)) => {
+                (c.rel, c.column)
+            }
+            expr => sarg::indexed(&query.rels, expr).or_else(|| {
+                let rel = only_rel(query, expr)?;
+                exprs.push(expr.clone());
+                Some((rel, EXPRESSIONS + exprs.len() - 1))
+            })?,
+        };
+        Some(WantedColumn { rel, column, descending, nulls_first })
+    });
+    let columns = columns.collect::<Option<Vec<_>>>()?;
+    Some((columns, exprs))
+}
+
+/// The table whose columns are all that an expression depends on.
+fn only_rel(query: &Query, expr: &Expr) -> Option<usize> {
+    let (mut rels, mut plain): (Mask, bool) = (0, true);
+    walk::walk(expr, 0, &mut |e, _| match e {
+        Expr::Column(c) if c.level == 0 => rels |= rels_in(e),
+        Expr::Column(_) | Expr::WholeRow { .. } | Expr::Agg { .. } | Expr::Subquery { .. } => plain = false,
+        _ => {}
+    });
+    let rel = (plain && rels.is_power_of_two() && !walk::is_volatile(expr)).then(|| rels.trailing_zeros() as usize)?;
+    matches!(query.rels[rel].kind, RelKind::Table(_)).then_some(rel)
 }
 
 fn has_windows(query: &Query) -> bool {
@@ -531,7 +580,7 @@ fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
         &query.from,
         &query.guards,
         Some(&filter),
-        WantedRows { order: &wanted, limit: Some(1.0), is_whole: true },
+        WantedRows { order: &wanted, limit: Some(1.0), is_whole: true, ..WantedRows::default() },
     )?;
     if joined.ordered < wanted.len() {
         level.subplans.truncate(subplans);

@@ -63,7 +63,13 @@ fn better(query: &Query, alone: bool) -> Option<Query> {
         forget_dead(&mut query);
     }
     better |= merged;
-    better |= has_sublink && join_sublinks(&mut query, alone);
+    if has_sublink && join_sublinks(&mut query, alone) {
+        better = true;
+        // A semi-join keeps no row of NULLs that its condition is about.
+        if has_outer || merged {
+            outer_joins::reduce(&mut query);
+        }
+    }
     better |= (has_outer || merged) && outer_joins::remove_unused(&mut query);
     better |= is_distinct && drop_distinct(&mut query);
     if has_subquery {

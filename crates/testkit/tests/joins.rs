@@ -44,7 +44,17 @@ fn random_joins_agree() {
             // Several threads read tables of any size, or none as small as these.
             let shared = ["0", "8MB"][random.below(2) as usize];
             create(&mut second, &format!("SET min_parallel_table_scan_size = '{shared}'"));
-            let (expected, actual) = (first.query(&sql), second.query(&sql));
+            let begun = std::time::Instant::now();
+            let expected = first.query(&sql);
+            let theirs = begun.elapsed();
+            let actual = second.query(&sql);
+            let ours = begun.elapsed() - theirs;
+            if ours.as_secs() > 2 {
+                println!(
+                    "{theirs:?} and {ours:?}: {sql}; without {forced:?}, shared from {shared}\n{}",
+                    tables.join(";\n")
+                );
+            }
             fine += usize::from(expected.error().is_none());
             // A change that fails leaves its transaction open.
             create(&mut first, "ROLLBACK");

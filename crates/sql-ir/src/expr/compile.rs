@@ -99,7 +99,7 @@ pub fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
             Code::Cast { arg: Box::new(code), from, to: ty.oid, typmod: ty.typmod, kind: *kind, explicit: *explicit }
         }
         Expr::And(args) => Code::And(boxed(args, names)?),
-        Expr::Or(args) => Code::Or(boxed(args, names)?),
+        Expr::Or(any) => alternatives(any, names)?,
         Expr::Not(arg) => Code::Not(Box::new(compile(arg, names)?)),
         Expr::IsNull { arg, negated, fields: false } if arg.ty().oid == oid::RECORD => {
             // What is distinct from NULL is there; no two rows are ever compared.
@@ -178,6 +178,64 @@ pub fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
         Expr::Subquery { kind, query, .. } => names.subquery(kind, query)?,
         Expr::Default => return Err(base::Error::internal("DEFAULT outside of INSERT and UPDATE")),
     })
+}
+
+/// One of several alternatives. If each of many wants a value of the same column, the column is looked for in the list of these values first: of
+/// most rows no alternative is looked at.
+fn alternatives(any: &[Expr], names: &mut dyn Resolve) -> Result<Code> {
+    let mut lists = Vec::new();
+    if any.len() >= Constants::MANY {
+        for (column, function, first) in equalities(&any[0]) {
+            let value_of = |of: &'_ Expr| {
+                let mut found = equalities(of).filter(|(c, f, _)| is_column(c, column) && f.oid == function.oid);
+                Some(found.next()?.2.clone())
+            };
+            work::step(8 * any.len())?;
+            let Some(items) = any.iter().map(value_of).collect::<Option<Vec<Expr>>>() else { continue };
+            if !items.iter().all(|item| is_same(item, first)) {
+                let (left, right) = (Box::new(Expr::Column(*column)), AnyAllSource::List(items));
+                lists.push(compile(&Expr::AnyAll { all: false, function, left, right }, names)?);
+            }
+        }
+    }
+    if let ([_], true) = (&lists[..], any.iter().all(|of| !matches!(of, Expr::And(_)))) {
+        // There is nothing else in them.
+        return lists.pop().ok_or_else(|| base::Error::internal("a list that is not there"));
+    }
+    let any = Code::Or(boxed(any, names)?);
+    if lists.is_empty() {
+        return Ok(any);
+    }
+    lists.push(any);
+    Ok(Code::And(lists.into()))
+}
+
+/// The equalities of columns with values, which are the same for all rows, that must hold for a condition to hold.
+fn equalities(condition: &Expr) -> impl Iterator<Item = (&Column, &'static Function, &Expr)> {
+    let all = match condition {
+        Expr::And(all) => all.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    all.iter().filter_map(|one| {
+        let Expr::Call { function, args, .. } = one else { return None };
+        let [Expr::Column(column), value] = &args[..] else { return None };
+        let test = comparison_of(function);
+        let is_equality = test.op == CompareOp::Eq && !matches!(test.how, How::Function(_));
+        (is_equality && is_parameter(value)).then_some((column, *function, value))
+    })
+}
+
+/// Whether two values are known to be the same.
+fn is_same(one: &Expr, other: &Expr) -> bool {
+    match (one, other) {
+        (Expr::Const(one, _), Expr::Const(other, _)) => one == other,
+        (Expr::Param(one, _), Expr::Param(other, _)) => one == other,
+        _ => false,
+    }
+}
+
+fn is_column(one: &Column, other: &Column) -> bool {
+    (one.level, one.rel, one.column) == (other.level, other.rel, other.column)
 }
 
 /// Whether an expression is a constant or a parameter, in whatever type.

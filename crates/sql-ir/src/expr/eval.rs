@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use base::work::{self, Count};
@@ -119,7 +118,7 @@ impl Comparison {
                 How::Function(_) => return None,
             },
         };
-        Some(satisfies(self.op, order))
+        Some(self.op.holds(order))
     }
 
     /// Tests a text whose bytes these are; `None` if the value is none, or is not compared by its bytes.
@@ -127,7 +126,7 @@ impl Comparison {
     pub fn test_text_bytes(&self, left: &[u8], right: &Datum) -> Option<bool> {
         match (self.how, right) {
             (How::Order(ty), Datum::Text(right)) => {
-                Some(satisfies(self.op, types::compare_text_bytes(ty, left, right.as_bytes())?))
+                Some(self.op.holds(types::compare_text_bytes(ty, left, right.as_bytes())?))
             }
             _ => None,
         }
@@ -145,7 +144,7 @@ impl Comparison {
                 How::Function(_) => return None,
             },
         };
-        Some(satisfies(self.op, order))
+        Some(self.op.holds(order))
     }
 
     /// Tests two values; `None` if one is NULL.
@@ -167,18 +166,7 @@ impl Comparison {
                 return Ok(truth_of(&apply(function, env.eval(), &args)?));
             }
         };
-        Ok(Some(satisfies(self.op, order)))
-    }
-}
-
-fn satisfies(op: CompareOp, order: Ordering) -> bool {
-    match op {
-        CompareOp::Eq => order.is_eq(),
-        CompareOp::Ne => order.is_ne(),
-        CompareOp::Lt => order.is_lt(),
-        CompareOp::Le => order.is_le(),
-        CompareOp::Gt => order.is_gt(),
-        CompareOp::Ge => order.is_ge(),
+        Ok(Some(self.op.holds(order)))
     }
 }
 
@@ -690,7 +678,10 @@ fn cast_by_text(value: &Datum, from: Oid, to: Oid, typmod: i32, explicit: bool, 
     work::step(text.len() / 8)?;
     let is_text = matches!(to, oid::TEXT | oid::VARCHAR | oid::UNKNOWN);
     if is_text && text.len() <= SHORT_MAX {
-        let made = Datum::text(&String::from_utf8_lossy(&text));
+        let made = match std::str::from_utf8(&text) {
+            Ok(text) => Datum::text(text),
+            Err(_) => Datum::text(&String::from_utf8_lossy(&text)),
+        };
         SHORT.set(text);
         return Ok(made);
     }
