@@ -10,7 +10,7 @@ use rupg_sql::nodes::{
 };
 use sql_functions::CastContext;
 use sql_ir::{
-    Column, Exclude, Expr, Frame, FrameBound, FrameMode, Rel, RelColumn, RelKind, Ty, WindowCall, WindowCallee,
+    Column, Exclude, Expr, FrameBound, FrameMode, Rel, RelColumn, RelKind, Ty, WindowCall, WindowCallee, WindowFrame,
 };
 use types::oid;
 
@@ -38,7 +38,7 @@ struct Window<'a> {
 struct BoundWindow {
     partition: Vec<Expr>,
     order: Vec<(Expr, bool, bool)>,
-    frame: Frame,
+    frame: WindowFrame,
 }
 
 impl<'a> Binder<'a, '_> {
@@ -213,7 +213,7 @@ impl<'a> Binder<'a, '_> {
         self.resolve_unknown(Located { expr: value.expr, at })
     }
 
-    fn frame(&mut self, def: &'a WindowDef, order: &[(Expr, bool, bool)], at: i32) -> Result<Frame> {
+    fn frame(&mut self, def: &'a WindowDef, order: &[(Expr, bool, bool)], at: i32) -> Result<WindowFrame> {
         let has = |bits: i32| def.frameOptions & bits != 0;
         let mode = if has(FRAMEOPTION_ROWS) {
             FrameMode::Rows
@@ -268,7 +268,7 @@ impl<'a> Binder<'a, '_> {
         } else {
             Exclude::NoOthers
         };
-        Ok(Frame { mode, start, end, exclude })
+        Ok(WindowFrame { mode, start, end, exclude })
     }
 
     /// The offset of a frame bound: `transformFrameOffset`.

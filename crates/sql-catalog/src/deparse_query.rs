@@ -562,7 +562,7 @@ impl<'a> Writer<'a> {
     }
 
     /// A frame that is not the usual one.
-    fn frame(&mut self, frame: &sql_ir::Frame) -> bool {
+    fn frame(&mut self, frame: &sql_ir::WindowFrame) -> bool {
         use sql_ir::{Exclude, FrameMode};
         let mode = match frame.mode {
             FrameMode::Rows => "ROWS BETWEEN ",

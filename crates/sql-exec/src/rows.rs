@@ -159,7 +159,7 @@ const DEPTH_MAX: u32 = 16;
 #[derive(Debug)]
 struct Part {
     /// None, or a power of two, a third of which is free.
-    places: Vec<Place>,
+    places: Vec<NumberPlace>,
     count: usize,
     /// First bits that its tags have in common.
     depth: u32,
@@ -167,7 +167,7 @@ struct Part {
 
 /// A number, or [`NONE`] in a place that is free.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct NumberPlace {
     /// Of the hash: the first bits are the part's, the last ones say where it is looked for first.
     tag: u32,
     number: u32,
@@ -179,7 +179,7 @@ pub(super) const NONE: u32 = u32::MAX;
 impl Part {
     /// A part without numbers.
     fn new(places: usize, depth: u32) -> Part {
-        Part { places: vec![Place { tag: 0, number: NONE }; places], count: 0, depth }
+        Part { places: vec![NumberPlace { tag: 0, number: NONE }; places], count: 0, depth }
     }
 
     /// Where the number is that has this tag and is meant, as `is` finds, or where it would be. REQUIRES a free place.
@@ -222,13 +222,13 @@ impl Part {
         others
     }
 
-    fn taken(self) -> impl Iterator<Item = Place> {
+    fn taken(self) -> impl Iterator<Item = NumberPlace> {
         work::beat(16 * self.count);
         self.places.into_iter().filter(|place| place.number != NONE)
     }
 
     /// Adds what is not there yet. REQUIRES a free place.
-    fn add(&mut self, place: Place) {
+    fn add(&mut self, place: NumberPlace) {
         let at = self.place(place.tag, |_| false);
         self.places[at] = place;
         self.count += 1;

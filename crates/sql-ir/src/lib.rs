@@ -206,7 +206,7 @@ pub struct WindowCall {
     /// ORDER BY: expression, descending, nulls first.
     pub order: Vec<(Expr, bool, bool)>,
     /// The frame.
-    pub frame: Frame,
+    pub frame: WindowFrame,
     /// Result type.
     pub ty: Ty,
 }
@@ -232,7 +232,7 @@ impl WindowCallee {
 
 /// Which rows of its partition a window function sees.
 #[derive(Clone, Debug)]
-pub struct Frame {
+pub struct WindowFrame {
     /// What bounds are counted in.
     pub mode: FrameMode,
     /// The first row.

@@ -1,6 +1,6 @@
 //! Statements that define: CREATE, ALTER, DROP, COMMENT of every kind of object, and what maintains them.
 
-use super::{Kind, Writer};
+use super::{ObjectKind, Writer};
 
 impl Writer<'_> {
     /// A statement that defines, alters or drops.
@@ -293,7 +293,7 @@ impl Writer<'_> {
         let relation = self.relation();
         let name = self.name_of(&relation);
         let materialized: Vec<_> =
-            self.world.relations.iter().filter(|r| r.kind == Kind::Materialized).map(|r| r.full()).collect();
+            self.world.relations.iter().filter(|r| r.kind == ObjectKind::Materialized).map(|r| r.full()).collect();
         match self.below(8) {
             0 | 1 if !materialized.is_empty() => {
                 let with = self.pick(&["", "", " WITH NO DATA"]);

@@ -1,6 +1,6 @@
 //! GRANT and REVOKE of everything, default privileges, roles and memberships.
 
-use super::{Kind, Writer};
+use super::{ObjectKind, Writer};
 
 impl Writer<'_> {
     fn grantee(&mut self) -> String {
@@ -236,11 +236,11 @@ impl Writer<'_> {
     }
 
     /// Who a comment, an owner or a name of a relation is asked for.
-    pub(super) fn noun_of(kind: Kind) -> &'static str {
+    pub(super) fn noun_of(kind: ObjectKind) -> &'static str {
         match kind {
-            Kind::Table => "TABLE",
-            Kind::Materialized => "MATERIALIZED VIEW",
-            Kind::Simple | Kind::View => "VIEW",
+            ObjectKind::Table => "TABLE",
+            ObjectKind::Materialized => "MATERIALIZED VIEW",
+            ObjectKind::Simple | ObjectKind::View => "VIEW",
         }
     }
 }

@@ -20,7 +20,7 @@ pub use world::World;
 
 /// What a relation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ObjectKind {
     /// A table.
     Table,
     /// A view that can be written through.
@@ -39,7 +39,7 @@ pub struct Relation {
     /// Its name in that schema.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// Its columns, of those that all tables have.
     pub columns: Vec<&'static str>,
     /// How many views there are on the longest way to a table.
@@ -138,17 +138,17 @@ impl Writer<'_> {
         self.one_of(&self.world.relations)
     }
 
-    fn of_kind(&mut self, kinds: &[Kind]) -> Relation {
+    fn of_kind(&mut self, kinds: &[ObjectKind]) -> Relation {
         let found: Vec<_> = self.world.relations.iter().filter(|relation| kinds.contains(&relation.kind)).collect();
         self.pick(&found).clone()
     }
 
     fn table(&mut self) -> Relation {
-        self.of_kind(&[Kind::Table])
+        self.of_kind(&[ObjectKind::Table])
     }
 
     fn view(&mut self) -> Relation {
-        self.of_kind(&[Kind::Simple, Kind::View])
+        self.of_kind(&[ObjectKind::Simple, ObjectKind::View])
     }
 
     fn sequence(&mut self) -> String {

@@ -1,6 +1,6 @@
 //! Statements about rows: reading, changing, copying, locking.
 
-use super::{Kind, Relation, Writer};
+use super::{ObjectKind, Relation, Writer};
 
 const LOCKS: [&str; 8] = [
     "ACCESS SHARE",
@@ -97,7 +97,7 @@ impl Writer<'_> {
             4 => format!("SELECT x.{first} FROM {name} x{filter} ORDER BY x.{second} LIMIT 1"),
             5 => {
                 // What cannot be locked is refused at a moment of each server's own.
-                let relation = self.of_kind(&[Kind::Table, Kind::Simple]);
+                let relation = self.of_kind(&[ObjectKind::Table, ObjectKind::Simple]);
                 let (name, first) = (self.name_of(&relation), self.column(&relation));
                 let strength = self.pick(&["UPDATE", "NO KEY UPDATE", "SHARE", "KEY SHARE"]);
                 let of = self.pick(&["", " OF x", " NOWAIT", " SKIP LOCKED"]);
@@ -108,13 +108,13 @@ impl Writer<'_> {
                 let (named, column) = (self.name_of(&other), self.column(&other));
                 let join = self.pick(&["JOIN", "LEFT JOIN", "FULL JOIN"]);
                 let lock = self.pick(&["", "", " FOR UPDATE OF y", " FOR SHARE"]);
-                let lockable = |relation: &Relation| matches!(relation.kind, Kind::Table | Kind::Simple);
+                let lockable = |relation: &Relation| matches!(relation.kind, ObjectKind::Table | ObjectKind::Simple);
                 let lock = if join == "JOIN" && lockable(&relation) && lockable(&other) { lock } else { "" };
                 format!("SELECT x.{first}, y.{column} FROM {name} x {join} {named} y ON x.id = y.id{filter}{lock}")
             }
             7 => format!("SELECT x.{first}, count(x.{second}) FROM {name} x{filter} GROUP BY x.{first}"),
             8 => {
-                let relation = self.of_kind(&[Kind::Table]);
+                let relation = self.of_kind(&[ObjectKind::Table]);
                 let (name, column) = (self.name_of(&relation), self.column(&relation));
                 let column = format!("x.{column}");
                 let target = self.pick(&["count(*)", &column, "x::text", "*", "1"]);
@@ -158,7 +158,7 @@ impl Writer<'_> {
 
     /// What is written to: tables, and views that can be. That others cannot is said at a moment of each server's own.
     fn target(&mut self) -> Relation {
-        if self.once_in(2) { self.table() } else { self.of_kind(&[Kind::Simple, Kind::Table]) }
+        if self.once_in(2) { self.table() } else { self.of_kind(&[ObjectKind::Simple, ObjectKind::Table]) }
     }
 
     /// A statement that changes rows.
@@ -236,7 +236,7 @@ impl Writer<'_> {
         let value = self.value(column);
         match self.below(6) {
             // Through a view that is NULL in PostgreSQL.
-            0 if relation.kind == Kind::Table => format!("{column} = DEFAULT"),
+            0 if relation.kind == ObjectKind::Table => format!("{column} = DEFAULT"),
             1 => format!("{column} = x.{column}"),
             2 if relation.columns.contains(&"a") => "a = x.id".to_owned(),
             3 if relation.columns.contains(&"b") => {

@@ -1,6 +1,6 @@
 //! What a world is made of.
 
-use super::{Kind, Relation};
+use super::{ObjectKind, Relation};
 use crate::random::Random;
 
 /// The columns that every table has.
@@ -200,7 +200,13 @@ impl World {
                 self.statements.push(format!("CREATE INDEX i{number} ON {full} (b)"));
                 self.indexes.push(format!("{schema}.i{number}"));
             }
-            self.relations.push(Relation { schema, name, kind: Kind::Table, columns: COLUMNS.to_vec(), depth: 0 });
+            self.relations.push(Relation {
+                schema,
+                name,
+                kind: ObjectKind::Table,
+                columns: COLUMNS.to_vec(),
+                depth: 0,
+            });
         }
         for table in self.relations.clone() {
             if !bound.contains(&table.full()) {
@@ -233,14 +239,14 @@ impl World {
                 2 => format!(" WHERE x.id IN (SELECT y.id FROM {} y)", other.full()),
                 _ => String::new(),
             };
-            let simple = base.kind == Kind::Table || base.kind == Kind::Simple;
+            let simple = base.kind == ObjectKind::Table || base.kind == ObjectKind::Simple;
             let (kind, query) = match random.below(10) {
-                0 => (Kind::View, format!("SELECT DISTINCT {listed} FROM {} x{filter}", base.full())),
+                0 => (ObjectKind::View, format!("SELECT DISTINCT {listed} FROM {} x{filter}", base.full())),
                 1 => (
-                    Kind::View,
+                    ObjectKind::View,
                     format!("SELECT {listed} FROM {} x JOIN {} z ON x.id = z.id{filter}", base.full(), other.full()),
                 ),
-                2 => (Kind::View, format!("SELECT {listed} FROM (SELECT * FROM {}) x{filter}", base.full())),
+                2 => (ObjectKind::View, format!("SELECT {listed} FROM (SELECT * FROM {}) x{filter}", base.full())),
                 3 => {
                     let shared: Vec<_> = columns.iter().copied().filter(|c| *c == "id" || *c == "b").collect();
                     columns.retain(|column| shared.contains(column));
@@ -252,10 +258,10 @@ impl World {
                     } else {
                         " LIMIT 2".to_owned()
                     };
-                    (Kind::View, format!("SELECT {} FROM {} x{more}", listed("x"), base.full()))
+                    (ObjectKind::View, format!("SELECT {} FROM {} x{more}", listed("x"), base.full()))
                 }
                 _ => (
-                    if simple { Kind::Simple } else { Kind::View },
+                    if simple { ObjectKind::Simple } else { ObjectKind::View },
                     format!("SELECT {listed} FROM {} x{filter}", base.full()),
                 ),
             };
@@ -263,7 +269,7 @@ impl World {
                 self.statements.push(format!("CREATE MATERIALIZED VIEW {full} AS {query}"));
                 self.give(random, "MATERIALIZED VIEW", &full);
                 let depth = base.depth + 1;
-                self.relations.push(Relation { schema, name, kind: Kind::Materialized, columns, depth });
+                self.relations.push(Relation { schema, name, kind: ObjectKind::Materialized, columns, depth });
                 continue;
             }
             let mut options = Vec::new();
@@ -275,7 +281,7 @@ impl World {
             }
             let options = if options.is_empty() { String::new() } else { format!(" WITH ({})", options.join(", ")) };
             let check = match kind {
-                Kind::Simple => random.pick(&["", "", " WITH LOCAL CHECK OPTION", " WITH CASCADED CHECK OPTION"]),
+                ObjectKind::Simple => random.pick(&["", "", " WITH LOCAL CHECK OPTION", " WITH CASCADED CHECK OPTION"]),
                 _ => "",
             };
             self.statements.push(format!("CREATE VIEW {full}{options} AS {query}{check}"));
@@ -295,8 +301,8 @@ impl World {
         for relation in &self.relations {
             if random.below(4) == 0 {
                 let kind = match relation.kind {
-                    Kind::Table => "TABLE",
-                    Kind::Materialized => "MATERIALIZED VIEW",
+                    ObjectKind::Table => "TABLE",
+                    ObjectKind::Materialized => "MATERIALIZED VIEW",
                     _ => "VIEW",
                 };
                 self.statements.push(format!("COMMENT ON {kind} {} IS 'of {}'", relation.full(), relation.name));

@@ -43,14 +43,14 @@ pub struct Column {
     /// Quoted if necessary.
     pub name: String,
     /// What can be done with it.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// Whether it may be NULL.
     pub nullable: bool,
 }
 
 /// Types, as far as statements treat them differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// smallint, integer, bigint.
     Integer,
     /// numeric.
@@ -73,29 +73,29 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl ValueKind {
     /// Whether statements order and group by it.
     pub fn is_ordered(self) -> bool {
-        !matches!(self, Kind::Json | Kind::Other)
+        !matches!(self, ValueKind::Json | ValueKind::Other)
     }
 
     /// Whether sums of it do not depend on the order of the rows.
     pub fn is_exact_number(self) -> bool {
-        matches!(self, Kind::Integer | Kind::Numeric)
+        matches!(self, ValueKind::Integer | ValueKind::Numeric)
     }
 
-    fn of(name: &str) -> Kind {
+    fn of(name: &str) -> ValueKind {
         match name {
-            "int2" | "int4" | "int8" => Kind::Integer,
-            "numeric" => Kind::Numeric,
-            "float4" | "float8" => Kind::Float,
-            "text" | "varchar" | "bpchar" => Kind::Text,
-            "bool" => Kind::Bool,
-            "date" => Kind::Date,
-            "timestamp" | "timestamptz" => Kind::Timestamp,
-            "uuid" | "enum" => Kind::Plain,
-            "json" | "jsonb" => Kind::Json,
-            _ => Kind::Other,
+            "int2" | "int4" | "int8" => ValueKind::Integer,
+            "numeric" => ValueKind::Numeric,
+            "float4" | "float8" => ValueKind::Float,
+            "text" | "varchar" | "bpchar" => ValueKind::Text,
+            "bool" => ValueKind::Bool,
+            "date" => ValueKind::Date,
+            "timestamp" | "timestamptz" => ValueKind::Timestamp,
+            "uuid" | "enum" => ValueKind::Plain,
+            "json" | "jsonb" => ValueKind::Json,
+            _ => ValueKind::Other,
         }
     }
 }
@@ -177,7 +177,7 @@ impl Catalog {
             if tables.last().is_none_or(|last| last.name != *table) {
                 tables.push(Table { name: table.clone(), ..Table::default() });
             }
-            let column = Column { name: name.clone(), kind: Kind::of(kind), nullable: not_null != "t" };
+            let column = Column { name: name.clone(), kind: ValueKind::of(kind), nullable: not_null != "t" };
             tables.last_mut().expect("one was pushed").columns.push(column);
         }
         for row in cells(connection, INDEXES)? {

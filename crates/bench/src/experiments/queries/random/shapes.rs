@@ -1,6 +1,6 @@
 //! Random statements, by the shapes that applications and reports send.
 
-use super::catalog::{Catalog, Kind, Link};
+use super::catalog::{Catalog, Link, ValueKind};
 use super::groups::{distinct, distinct_on, groups, ranked, totals, windows};
 use super::sources::{Rel, pairs};
 use super::terms::{Col, Maker};
@@ -166,11 +166,11 @@ fn union(maker: &mut Maker<'_>) -> Option<(String, bool)> {
         let table = if at > 0 && maker.rng.percent(55) { maker.table() } else { first };
         let mut source = maker.single(table);
         let columns = source.columns();
-        let same = |column: &Col| column.kind.is_ordered() && !matches!(column.kind, Kind::Plain);
+        let same = |column: &Col| column.kind.is_ordered() && !matches!(column.kind, ValueKind::Plain);
         if at == 0 {
             chosen = some(maker, &columns, 4, same);
         } else {
-            let kinds: Vec<Kind> = chosen.iter().map(|column| column.kind).collect();
+            let kinds: Vec<ValueKind> = chosen.iter().map(|column| column.kind).collect();
             let other: Option<Vec<Col>> =
                 kinds.iter().map(|kind| maker.column(&columns, |column| column.kind == *kind)).collect();
             match other {
@@ -262,7 +262,7 @@ fn cte(maker: &mut Maker<'_>) -> Option<(String, bool)> {
         false => {
             let demand = maker.condition(&outside);
             let most = format!("(SELECT max(c1) FROM (SELECT {}.c1 FROM {name}) AS {other})", name);
-            let is_comparable = !matches!(outside[0].kind, Kind::Bool | Kind::Plain);
+            let is_comparable = !matches!(outside[0].kind, ValueKind::Bool | ValueKind::Plain);
             let last = if is_comparable { most } else { outside[0].text.clone() };
             (format!("{with} SELECT count(*) FROM {name} WHERE {demand} AND {} <= {last}", outside[0].text), false)
         }

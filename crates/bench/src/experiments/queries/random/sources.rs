@@ -1,6 +1,6 @@
 //! What a random statement reads: tables and subqueries joined along links, and what is demanded of them.
 
-use super::catalog::{Kind, Link, Table};
+use super::catalog::{Link, Table, ValueKind};
 use super::terms::{Col, Maker};
 
 /// No more rows than this come out of a join before conditions, as far as can be told.
@@ -206,13 +206,16 @@ impl Maker<'_> {
         let key = columns.iter().map(|column| column.text.clone()).collect();
         let computed = |text: &str, kind| Col { text: format!("{name}.{text}"), kind, nullable: true, source: None };
         list.push("count(*) AS n".into());
-        columns.push(Col { nullable: false, ..computed("n", Kind::Integer) });
+        columns.push(Col { nullable: false, ..computed("n", ValueKind::Integer) });
         if let Some(number) = self.column(&inner.columns, |column| column.kind.is_exact_number()) {
             list.push(format!("sum({}) AS total", number.text));
-            columns.push(computed("total", Kind::Numeric));
+            columns.push(computed("total", ValueKind::Numeric));
         }
         let comparable = |column: &Col| {
-            matches!(column.kind, Kind::Integer | Kind::Text | Kind::Timestamp | Kind::Date | Kind::Float)
+            matches!(
+                column.kind,
+                ValueKind::Integer | ValueKind::Text | ValueKind::Timestamp | ValueKind::Date | ValueKind::Float
+            )
         };
         if let Some(last) = self.column(&inner.columns, comparable) {
             list.push(format!("{}({}) AS last", self.one(&["max", "min"]), last.text));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::catalog::{Catalog, Kind};
+use super::catalog::{Catalog, ValueKind};
 use crate::rng::Rng;
 
 /// A column that a part of a statement can name.
@@ -11,7 +11,7 @@ pub struct Col {
     /// How it is named there.
     pub text: String,
     /// Its type.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// Whether it may be NULL.
     pub nullable: bool,
     /// The table and the column whose values it has; `None` if it was computed.
@@ -124,7 +124,8 @@ impl<'c> Maker<'c> {
 
     /// A comparison of two columns of one table as a row.
     fn rows(&mut self, columns: &[Col]) -> Option<String> {
-        let usable = |column: &Col| column.source.is_some() && column.kind.is_ordered() && column.kind != Kind::Bool;
+        let usable =
+            |column: &Col| column.source.is_some() && column.kind.is_ordered() && column.kind != ValueKind::Bool;
         let first = self.column(columns, usable)?;
         let prefix = first.text.split_once('.')?.0.to_string();
         let beside = |column: &Col| {
@@ -176,7 +177,7 @@ impl<'c> Maker<'c> {
 
     /// A comparison of one of the columns.
     fn comparison(&mut self, columns: &[Col]) -> String {
-        match self.column(columns, |column| column.kind != Kind::Other) {
+        match self.column(columns, |column| column.kind != ValueKind::Other) {
             Some(column) => self.compare(&column),
             None => "true".into(),
         }
@@ -188,7 +189,7 @@ impl<'c> Maker<'c> {
         if column.nullable && self.rng.percent(10) {
             return format!("{text} IS {}NULL", self.one(&["", "NOT "]));
         }
-        if column.kind == Kind::Bool {
+        if column.kind == ValueKind::Bool {
             return match self.rng.uniform(0, 3) {
                 0 => text,
                 1 => format!("NOT {text}"),
@@ -198,13 +199,13 @@ impl<'c> Maker<'c> {
         }
         let Some(value) = self.value(column, None) else {
             return match column.kind {
-                Kind::Integer => format!("{text} > {}", self.small(0, 50)),
-                Kind::Numeric => format!("{text} > {}", self.small(0, 50_000)),
+                ValueKind::Integer => format!("{text} > {}", self.small(0, 50)),
+                ValueKind::Numeric => format!("{text} > {}", self.small(0, 50_000)),
                 _ => format!("{text} IS {}NULL", self.one(&["", "NOT "])),
             };
         };
         let quoted = literal(column.kind, &value);
-        if column.kind == Kind::Json {
+        if column.kind == ValueKind::Json {
             return match self.name_in(&value) {
                 Some(name) => format!("{text} ->> '{name}' IS {}NULL", self.one(&["", "NOT "])),
                 None => format!("{text}::text = {quoted}"),
@@ -221,7 +222,7 @@ impl<'c> Maker<'c> {
             37..=47 => {
                 let mut bounds = [value.clone(), self.value(column, None).unwrap_or(value)];
                 bounds.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
-                    (Ok(a), Ok(b)) if column.kind != Kind::Text => a.total_cmp(&b),
+                    (Ok(a), Ok(b)) if column.kind != ValueKind::Text => a.total_cmp(&b),
                     _ => a.cmp(b),
                 });
                 let [low, high] = bounds.map(|bound| literal(column.kind, &bound));
@@ -248,8 +249,8 @@ impl<'c> Maker<'c> {
         let (text, all) = (&column.text, values.join(", "));
         match (self.rng.uniform(0, 5), column.kind) {
             (0, _) => format!("{text} NOT IN ({all})"),
-            (1, Kind::Integer | Kind::Text) => format!("{text} = ANY (ARRAY[{all}])"),
-            (2, Kind::Integer) => format!("{text} = ANY ('{{{}}}'::bigint[])", all.replace([' ', '(', ')'], "")),
+            (1, ValueKind::Integer | ValueKind::Text) => format!("{text} = ANY (ARRAY[{all}])"),
+            (2, ValueKind::Integer) => format!("{text} = ANY ('{{{}}}'::bigint[])", all.replace([' ', '(', ')'], "")),
             _ => format!("{text} IN ({all})"),
         }
     }
@@ -258,7 +259,7 @@ impl<'c> Maker<'c> {
     fn special(&mut self, column: &Col, value: &str, quoted: &str) -> String {
         let text = &column.text;
         match column.kind {
-            Kind::Integer => match self.rng.uniform(0, 6) {
+            ValueKind::Integer => match self.rng.uniform(0, 6) {
                 0 => format!("{text} % {} = {}", self.small(2, 50), self.rng.uniform(0, 1)),
                 1 => format!("{text}::numeric = {quoted}"),
                 2 => format!("{text} = {}.0", quoted.trim_matches(['(', ')'])),
@@ -267,18 +268,18 @@ impl<'c> Maker<'c> {
                 5 => format!("{text}::text = '{value}'"),
                 _ => format!("coalesce({text}, 0) = {quoted}"),
             },
-            Kind::Numeric => match self.rng.uniform(0, 2) {
+            ValueKind::Numeric => match self.rng.uniform(0, 2) {
                 0 => format!("round({text}) = round({quoted})"),
                 1 => format!("{text}::bigint = {quoted}::bigint"),
                 _ => format!("{text} * {} < {quoted}", self.one(&["2", "1.5", "0.5"])),
             },
-            Kind::Float => match self.rng.uniform(0, 1) {
+            ValueKind::Float => match self.rng.uniform(0, 1) {
                 0 => format!("{text}::numeric > {quoted}::numeric"),
                 _ => format!("{text} > {quoted}::numeric"),
             },
-            Kind::Text => self.pattern(text, value, quoted),
-            Kind::Date | Kind::Timestamp => self.moment(column, value, quoted),
-            Kind::Plain => match self.rng.uniform(0, 1) {
+            ValueKind::Text => self.pattern(text, value, quoted),
+            ValueKind::Date | ValueKind::Timestamp => self.moment(column, value, quoted),
+            ValueKind::Plain => match self.rng.uniform(0, 1) {
                 0 => format!("{text}::text = {quoted}"),
                 _ => format!("{text}::text LIKE '{}%'", pattern(&begin(value, 3))),
             },
@@ -329,16 +330,16 @@ impl<'c> Maker<'c> {
     pub fn group(&mut self, column: &Col) -> String {
         let text = &column.text;
         match column.kind {
-            Kind::Timestamp | Kind::Date => match self.rng.uniform(0, 4) {
+            ValueKind::Timestamp | ValueKind::Date => match self.rng.uniform(0, 4) {
                 0 => format!("{text}::date"),
                 1 => format!("extract(year FROM {text})"),
                 2 => format!("to_char({text}, 'YYYY-MM')"),
                 _ => format!("date_trunc('{}', {text})", self.one(&["day", "month", "hour"])),
             },
-            Kind::Text if self.rng.percent(20) => format!("lower({text})"),
-            Kind::Text if self.rng.percent(15) => format!("left({text}, 2)"),
-            Kind::Integer if self.rng.percent(15) => format!("{text} % 10"),
-            Kind::Float => format!("floor({text})"),
+            ValueKind::Text if self.rng.percent(20) => format!("lower({text})"),
+            ValueKind::Text if self.rng.percent(15) => format!("left({text}, 2)"),
+            ValueKind::Integer if self.rng.percent(15) => format!("{text} % 10"),
+            ValueKind::Float => format!("floor({text})"),
             _ => text.clone(),
         }
     }
@@ -346,8 +347,9 @@ impl<'c> Maker<'c> {
     /// An aggregate over the columns. `ordered` orders the rows of a text that is put together.
     pub fn aggregate(&mut self, columns: &[Col], ordered: &str) -> String {
         let number = self.column(columns, |column| column.kind.is_exact_number());
-        let ordinary =
-            |column: &Col| column.kind.is_ordered() && column.kind != Kind::Bool && column.kind != Kind::Plain;
+        let ordinary = |column: &Col| {
+            column.kind.is_ordered() && column.kind != ValueKind::Bool && column.kind != ValueKind::Plain
+        };
         let any = self.column(columns, ordinary);
         let filter = match self.rng.percent(18) {
             true => format!(" FILTER (WHERE {})", self.comparison(columns)),
@@ -374,10 +376,10 @@ impl<'c> Maker<'c> {
 }
 
 /// A value as a literal.
-fn literal(kind: Kind, value: &str) -> String {
+fn literal(kind: ValueKind, value: &str) -> String {
     match kind {
-        Kind::Integer | Kind::Numeric if value.starts_with('-') => format!("({value})"),
-        Kind::Integer | Kind::Numeric if value.parse::<f64>().is_ok_and(f64::is_finite) => value.into(),
+        ValueKind::Integer | ValueKind::Numeric if value.starts_with('-') => format!("({value})"),
+        ValueKind::Integer | ValueKind::Numeric if value.parse::<f64>().is_ok_and(f64::is_finite) => value.into(),
         _ => format!("'{}'", value.replace('\'', "''")),
     }
 }

@@ -1,20 +1,21 @@
 //! Statements over a small catalog, without a server.
 
-use super::catalog::{Catalog, Column, Kind, Link, Table};
+use super::catalog::{Catalog, Column, Link, Table, ValueKind};
 use super::shapes::{Made, SHAPES, statement};
 use super::*;
 
-fn table(name: &str, columns: &[(&str, Kind)], key: &[usize], indexes: &[&[usize]], rows: u64) -> Table {
-    let value = |row: u64, kind: Kind| match kind {
-        Kind::Integer => (row % 9).to_string(),
-        Kind::Numeric => format!("{}.50", row % 7),
-        Kind::Bool => "true".into(),
-        Kind::Date => format!("2025-01-{:02}", row % 20 + 1),
-        Kind::Timestamp => format!("2025-01-{:02} 10:00:00", row % 20 + 1),
-        Kind::Json => "{\"size\": 1}".into(),
+fn table(name: &str, columns: &[(&str, ValueKind)], key: &[usize], indexes: &[&[usize]], rows: u64) -> Table {
+    let value = |row: u64, kind: ValueKind| match kind {
+        ValueKind::Integer => (row % 9).to_string(),
+        ValueKind::Numeric => format!("{}.50", row % 7),
+        ValueKind::Bool => "true".into(),
+        ValueKind::Date => format!("2025-01-{:02}", row % 20 + 1),
+        ValueKind::Timestamp => format!("2025-01-{:02} 10:00:00", row % 20 + 1),
+        ValueKind::Json => "{\"size\": 1}".into(),
         _ => format!("it's {row}%"),
     };
-    let column = |(name, kind): &(&str, Kind)| Column { name: (*name).into(), kind: *kind, nullable: *name != "id" };
+    let column =
+        |(name, kind): &(&str, ValueKind)| Column { name: (*name).into(), kind: *kind, nullable: *name != "id" };
     Table {
         name: name.into(),
         columns: columns.iter().map(column).collect(),
@@ -29,7 +30,7 @@ fn table(name: &str, columns: &[(&str, Kind)], key: &[usize], indexes: &[&[usize
 
 /// Users, their orders and lines of these.
 fn shop() -> Catalog {
-    use Kind::{Bool, Date, Integer, Json, Numeric, Plain, Text, Timestamp};
+    use ValueKind::{Bool, Date, Integer, Json, Numeric, Plain, Text, Timestamp};
     let users = [("id", Integer), ("email", Text), ("active", Bool), ("born", Date), ("settings", Json)];
     let orders = [("id", Integer), ("user_id", Integer), ("state", Plain), ("at", Timestamp), ("total", Numeric)];
     let lines = [("order_id", Integer), ("number", Integer), ("product", Text), ("price", Numeric)];
