@@ -78,7 +78,8 @@ fn tie(condition: Expr) -> Option<(Expr, Expr, Oid)> {
     let test = comparison_of(function);
     let ty = match test.how {
         _ if test.op != CompareOp::Eq => return None,
-        How::Int if there.ty().oid == here.ty().oid => here.ty().oid,
+        // Integers of any width are equal as keys if they are.
+        How::Int => here.ty().oid,
         How::Order(ty) => ty,
         _ => return None,
     };

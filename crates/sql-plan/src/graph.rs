@@ -80,7 +80,7 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
                 graph.shares.push((set, share(level, &conjunct.expr)));
             }
         }
-        for (number, part) in parts.iter().enumerate().filter(|(_, part)| part.join != JoinType::Inner) {
+        for (number, part) in parts.iter().enumerate().filter(|(_, p)| p.join != JoinType::Inner && !p.is_never) {
             for conjunct in &part.on {
                 let set = set_of(conjunct.mask);
                 if set & !(1 << number) != 0 {
@@ -133,6 +133,7 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
         let conditions = if part.join == JoinType::Inner { self.conjuncts } else { &part.on };
         let mut is_shared = false;
         let (rows, cost) = match (part.item, &part.built) {
+            _ if part.is_never => (1.0, 0.0),
             (Item::Rel(rel), _) => match &self.level.rels[rel].kind {
                 RelKind::Table(info) if part.join == JoinType::Inner => {
                     let path = access::choose(self.level, rel, info, conditions, 0, None);
@@ -366,6 +367,9 @@ impl Guess for Graph<'_, '_, '_> {
 
     fn lookup(&self, left: Set, number: usize) -> Option<f64> {
         let part = &self.parts[number];
+        if part.is_never {
+            return None;
+        }
         if let Some(by_row) = &part.by_row {
             let there = self.parts.iter().enumerate().filter(|(i, _)| left & (1 << i) != 0);
             let there = there.fold(self.level.around, |mask, (_, part)| mask | part.mask);

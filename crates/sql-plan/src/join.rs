@@ -52,6 +52,8 @@ pub(super) struct Part<'q> {
     pub join: JoinType,
     /// The ON of a join that is not inner.
     pub on: Vec<Conjunct>,
+    /// The ON never holds: no row of it is ever a partner.
+    pub is_never: bool,
     /// Rels of the list that must be there first.
     pub needs: Mask,
     /// It looks at rows of these: it is read anew for each of them.
@@ -166,13 +168,9 @@ fn list(
     }
     implied::put_values(conjuncts);
     let all = parts.iter().fold(0, |mask, part| mask | part.mask);
-    let never = |conjunct: &Conjunct| matches!(conjunct.expr, Expr::Const(Datum::Bool(false) | Datum::Null, _));
-    if let Some(at) = conjuncts.iter().position(never) {
+    if conjuncts.iter().any(never_holds) {
         // Nothing is read where nothing can match.
-        let mut joined = Joined { node: Node::OneRow, mask: all, rows: 1.0, cost: 0.0, ordered: 0 };
-        add_filter(level, &mut joined, &mut conjuncts[at..=at])?;
-        conjuncts.iter_mut().for_each(|conjunct| conjunct.used = true);
-        return Ok(joined);
+        return nothing(level, all, conjuncts);
     }
     for part in &mut parts {
         prepare(level, part, all)?;
@@ -269,10 +267,11 @@ fn flatten<'q>(from: &'q From, parts: &mut Vec<Part<'q>>, conjuncts: &mut Vec<Co
         From::Rel(rel) => Item::Rel(*rel),
         other => Item::Group(other),
     };
-    let part = |from: &'q From, join, on, needs| Part {
+    let part = |from: &'q From, join, on: Vec<Conjunct>, needs| Part {
         item: item_of(from),
         mask: mask_of(from),
         join,
+        is_never: on.iter().any(never_holds),
         on,
         needs,
         lateral: false,
@@ -359,6 +358,9 @@ fn mask_depends_on(level: &Level<'_>, own: Mask) -> Mask {
 
 /// Plans what of a part is planned by itself: a subquery, a join on the right side of another.
 fn prepare(level: &mut Level<'_>, part: &mut Part<'_>, all: Mask) -> Result<()> {
+    if part.is_never {
+        return Ok(());
+    }
     let depends = mask_depends_on(level, part.mask) & all;
     part.needs |= depends;
     part.lateral = depends != 0;
@@ -423,7 +425,12 @@ fn by_row(level: &mut Level<'_>, part: &mut Part<'_>, conjuncts: &[Conjunct]) ->
     let Item::Rel(rel) = part.item else { return Ok(()) };
     let RelKind::Subquery { query, lateral: false } = &level.rels[rel].kind else { return Ok(()) };
     // How often it runs must not matter.
-    if part.lateral || level.cx.is_by_row.get() || !query.locking.is_empty() || walk::is_volatile_query(query) {
+    if part.is_never
+        || part.lateral
+        || level.cx.is_by_row.get()
+        || !query.locking.is_empty()
+        || walk::is_volatile_query(query)
+    {
         return Ok(());
     }
     let own: Mask = 1 << rel;
@@ -488,9 +495,24 @@ fn start(
     wanted: Option<Wanted<'_>>,
 ) -> Result<Joined> {
     match part.item {
+        _ if part.is_never => nothing(level, part.mask, conjuncts),
         Item::Rel(rel) => read(level, rel, conjuncts, 0, wanted),
         Item::Group(_) => part.built.take().ok_or_else(|| Error::internal("a join that was built twice")),
     }
+}
+
+/// No row, where a condition never holds; the others are not tested.
+fn nothing(level: &mut Level<'_>, mask: Mask, conjuncts: &mut [Conjunct]) -> Result<Joined> {
+    let mut joined = Joined { node: Node::OneRow, mask, rows: 1.0, cost: 0.0, ordered: 0 };
+    if let Some(at) = conjuncts.iter().position(never_holds) {
+        add_filter(level, &mut joined, &mut conjuncts[at..=at])?;
+    }
+    conjuncts.iter_mut().for_each(|conjunct| conjunct.used = true);
+    Ok(joined)
+}
+
+fn never_holds(conjunct: &Conjunct) -> bool {
+    matches!(conjunct.expr, Expr::Const(Datum::Bool(false) | Datum::Null, _))
 }
 
 /// Reads a rel; rows of `available` are there.
