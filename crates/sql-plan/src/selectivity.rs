@@ -109,8 +109,15 @@ fn comparison(expr: &Expr, rel: usize) -> Option<(&Column, CompareOp, &Expr)> {
             [left, right] => (compare_op_of(function)?, left, right),
             _ => return None,
         },
-        // The first columns decide on most rows.
-        Expr::RowCompare { op, pairs } => pairs.first().map(|(left, right, ..)| (*op, left, right))?,
+        // The first columns decide on most rows. Those that are equal in them are counted as if all of them held.
+        Expr::RowCompare { op, pairs } => {
+            let op = match op {
+                CompareOp::Lt if pairs.len() > 1 => CompareOp::Le,
+                CompareOp::Gt if pairs.len() > 1 => CompareOp::Ge,
+                op => *op,
+            };
+            pairs.first().map(|(left, right, ..)| (op, left, right))?
+        }
         _ => return None,
     };
     let of = |one| column_of(one).filter(|column| column.rel == rel);
