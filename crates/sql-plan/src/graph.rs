@@ -17,6 +17,10 @@ use super::node::JoinType;
 use super::order::{Guess, JoinPart, Role, Set};
 use super::{parallel, selectivity};
 
+/// By how much reading a subquery or a join for one row of others must cost less than reading all of it. Where little is gained for one row, much is
+/// lost if these are more than was expected.
+const BY_ROW_GAIN: f64 = 8.0;
+
 /// What the order of a list is decided by.
 pub(super) struct Graph<'g, 'a, 'q> {
     level: &'g Level<'a>,
@@ -373,7 +377,8 @@ impl Guess for Graph<'_, '_, '_> {
         if let Some(by_row) = &part.by_row {
             let there = self.parts.iter().enumerate().filter(|(i, _)| left & (1 << i) != 0);
             let there = there.fold(self.level.around, |mask, (_, part)| mask | part.mask);
-            return (by_row.needs & !there == 0).then_some(by_row.cost);
+            let helps = by_row.cost * BY_ROW_GAIN <= self.places[number].cost;
+            return (by_row.needs & !there == 0 && helps).then_some(by_row.cost);
         }
         let Item::Rel(rel) = part.item else { return None };
         if !matches!(self.level.rels[rel].kind, RelKind::Table(_) | RelKind::System(_)) {
