@@ -1,7 +1,7 @@
 //! What a plan may assume of the values of parameters.
 //!
-//! A condition that asks whether a parameter is NULL (`$1 IS NULL OR c = $1`) and a pattern that is a parameter (`c LIKE $1`) have good
-//! plans, but other ones for other values. A plan that is made for values says what it assumes of them, and suits all values of which
+//! A condition that asks whether a parameter is NULL (`$1 IS NULL OR c = $1`), a pattern that is a parameter (`c LIKE $1`) and a page of rows whose first
+//! column is known (`a = $1 AND (a, b) > ($2, $3)`) have good plans, but other ones for other values. A plan that is made for values says what it assumes of them, and suits all values of which
 //! that is true; without values nothing is assumed, and the plan says that another may be better.
 //!
 //! Responsible for: finding such parameters, folding what is asked of them, testing assumptions.
@@ -9,7 +9,9 @@
 //! Invariant: a plan is right for all values that it suits.
 
 use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
 
+use base::Oid;
 use sql_bind::visit::walk_mut;
 use sql_functions::LikePrefix;
 use sql_ir::{Body, Expr, From, Query, RelKind, Statement};
@@ -33,6 +35,10 @@ enum Assumed {
     Prefix(bool),
     /// It is the constant that the condition of an index asks for, or is not.
     Equal(Datum, bool),
+    /// As a value of a type it is ordered so beside another parameter; `None` if one of them is NULL.
+    Beside(usize, Oid, Option<Ordering>),
+    /// The same beside a constant.
+    BesideConstant(Datum, Oid, Option<Ordering>),
 }
 
 impl Assumption {
@@ -43,8 +49,18 @@ impl Assumption {
             Assumed::Null(null) => value.is_null() == *null,
             Assumed::Prefix(has) => has_prefix(value) == *has,
             Assumed::Equal(constant, equal) => (value == constant) == *equal,
+            Assumed::Beside(other, ty, order) => {
+                params.get(*other).is_some_and(|other| order_of(*ty, value, other) == *order)
+            }
+            Assumed::BesideConstant(constant, ty, order) => order_of(*ty, value, constant) == *order,
         }
     }
+}
+
+/// How two values of a type are ordered; `None` if one is NULL.
+fn order_of(ty: Oid, one: &Datum, other: &Datum) -> Option<Ordering> {
+    let is_known = !one.is_null() && !other.is_null();
+    is_known.then(|| types::compare_as(ty, &one.as_ref(), &other.as_ref()))
 }
 
 fn has_prefix(pattern: &Datum) -> bool {
@@ -117,6 +133,33 @@ impl<'a> Values<'a> {
         let equal = value == constant;
         self.assume(param, Assumed::Equal(constant.clone(), equal));
         equal
+    }
+
+    /// How two constants or parameters of one type are ordered, to be assumed if there is a parameter among them; `None` if that is not known, or one
+    /// is NULL.
+    pub fn order(&self, one: &Expr, other: &Expr) -> Option<Ordering> {
+        let ty = one.ty().oid;
+        let value = |param: usize| {
+            let value = self.known.get(param);
+            self.wished.set(self.wished.get() || value.is_none());
+            value
+        };
+        match (one, other) {
+            (Expr::Const(one, _), Expr::Const(other, _)) => order_of(ty, one, other),
+            (Expr::Param(one, _), Expr::Param(other, _)) if one == other => Some(Ordering::Equal),
+            (Expr::Param(one, _), Expr::Param(other, _)) => {
+                let order = order_of(ty, value(*one)?, value(*other)?);
+                self.assume(*one, Assumed::Beside(*other, ty, order));
+                order
+            }
+            (Expr::Param(param, _), Expr::Const(constant, _)) => {
+                let order = order_of(ty, value(*param)?, constant);
+                self.assume(*param, Assumed::BesideConstant(constant.clone(), ty, order));
+                order
+            }
+            (Expr::Const(..), Expr::Param(..)) => self.order(other, one).map(Ordering::reverse),
+            _ => None,
+        }
     }
 
     /// Notes that a plan without values may be far from the best: it reads many rows.

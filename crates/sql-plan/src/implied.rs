@@ -10,6 +10,7 @@ use sql_ir::{CastKind, Column, CompareOp, Expr};
 use types::{Datum, oid};
 
 use super::access::{Conjunct, rels_in};
+use super::assume::Values;
 use super::join::hashable;
 use super::selectivity::column_of;
 use super::walk;
@@ -117,7 +118,7 @@ pub(super) fn class_of(classes: &[Vec<Column>], expr: &Expr) -> Option<usize> {
 
 /// Puts the values that columns must have into the comparisons of these columns with other values: `a = 1 AND (a, b) > (1, 2)` means
 /// `a = 1 AND b > 2`, and `a = 1 AND a > 2` never holds.
-pub(super) fn put_values(conjuncts: &mut [Conjunct]) {
+pub(super) fn put_values(of: &Values<'_>, conjuncts: &mut [Conjunct]) {
     if conjuncts.len() < 2 {
         return;
     }
@@ -133,10 +134,10 @@ pub(super) fn put_values(conjuncts: &mut [Conjunct]) {
     let value_of = |column: &Column| values.iter().find(|(c, _)| place(c) == place(column)).map(|(_, value)| value);
     for conjunct in conjuncts.iter_mut().filter(|c| c.is_plain()) {
         let known = match &mut conjunct.expr {
-            Expr::RowCompare { op, pairs } => shorten(*op, pairs, value_of),
+            Expr::RowCompare { op, pairs } => shorten(of, (*op, pairs), value_of),
             expr => compared(expr).and_then(|(column, op, value)| {
-                let known = value_of(column).filter(|known| !std::ptr::eq(*known, value))?;
-                (op != CompareOp::Eq || !same(known, value)).then(|| Some(op.holds(order(known, value)?)))?
+                let known = value_of(column)?;
+                (op != CompareOp::Eq || !same(known, value)).then(|| Some(op.holds(of.order(known, value)?)))?
             }),
         };
         match known {
@@ -160,22 +161,10 @@ fn compared(expr: &Expr) -> Option<(&Column, CompareOp, &Expr)> {
     (plain && types::key_says_all(column.ty.oid)).then_some((column, test.op, value))
 }
 
-/// How two values are ordered, if that is known.
-fn order(one: &Expr, other: &Expr) -> Option<Ordering> {
-    match (one, other) {
-        (Expr::Const(Datum::Null, _), _) | (_, Expr::Const(Datum::Null, _)) => None,
-        (Expr::Const(one, ty), Expr::Const(other, _)) => {
-            Some(types::compare_as(ty.oid, &one.as_ref(), &other.as_ref()))
-        }
-        (Expr::Param(one, _), Expr::Param(other, _)) => (one == other).then_some(Ordering::Equal),
-        _ => None,
-    }
-}
-
 /// Takes the first columns off a comparison of rows whose values are known and equal; what it comes to if they are not.
 fn shorten<'v>(
-    op: CompareOp,
-    pairs: &mut Vec<(Expr, Expr, &'static Function, &'static Function)>,
+    of: &Values<'_>,
+    (op, pairs): (CompareOp, &mut Vec<(Expr, Expr, &'static Function, &'static Function)>),
     value_of: impl Fn(&Column) -> Option<&'v Expr>,
 ) -> Option<bool> {
     if matches!(op, CompareOp::Eq | CompareOp::Ne) {
@@ -183,7 +172,7 @@ fn shorten<'v>(
     }
     while let Some((Expr::Column(column), value, ..)) = pairs.first() {
         let Some(known) = value_of(column).filter(|known| known.ty().oid == value.ty().oid) else { break };
-        match order(known, value)? {
+        match of.order(known, value)? {
             Ordering::Equal if pairs.len() > 1 => _ = pairs.remove(0),
             order => return Some(op.holds(order)),
         }

@@ -166,7 +166,7 @@ fn list(
         add_filter(level, &mut joined, conjuncts)?;
         return Ok(joined);
     }
-    implied::put_values(conjuncts);
+    implied::put_values(&level.cx.values, conjuncts);
     let all = parts.iter().fold(0, |mask, part| mask | part.mask);
     if conjuncts.iter().any(never_holds) {
         // Nothing is read where nothing can match.
@@ -1035,7 +1035,8 @@ fn full(level: &mut Level<'_>, from: &From) -> Result<Joined> {
     let mut on = conditions_of(on.as_ref());
     let sides = [mask_of(left), mask_of(right)];
     let mut keys = merge_join::keys(&on, sides[0], sides[1]);
-    if !keys.is_empty() {
+    let is_never = on.iter().any(never_holds);
+    if !keys.is_empty() && !is_never {
         merge_join::arrange(level, &mut keys, sides, &[], JoinType::Full);
         if merges_fully(level, [left, right], &keys) {
             return full_merge(level, [left, right], &keys, &on);
@@ -1043,15 +1044,19 @@ fn full(level: &mut Level<'_>, from: &From) -> Result<Joined> {
     }
     let left = list(level, &[&**left], &mut Vec::new(), WantedRows::default())?;
     let right = list(level, &[&**right], &mut Vec::new(), WantedRows::default())?;
+    let (rows, cost) = (left.rows + right.rows, left.cost + right.cost + left.rows + right.rows * 1.5);
+    if is_never {
+        // Nothing equals NULL.
+        return full_without_keys(level, left, right, (Datum::Null, Vec::new()), mask, rows, cost);
+    }
     let keys = hash_keys(&on, left.mask, right.mask);
     for (i, ..) in &keys {
         on[*i].used = true;
     }
     let left_over: Vec<&Expr> = on.iter().filter(|c| !c.used).map(|c| &c.expr).collect();
     let conditions = level.compile_all(left_over)?;
-    let (rows, cost) = (left.rows + right.rows, left.cost + right.cost + left.rows + right.rows * 1.5);
     if keys.is_empty() {
-        return full_without_keys(level, left, right, conditions, mask, rows, cost);
+        return full_without_keys(level, left, right, (Datum::Int4(1), conditions), mask, rows, cost);
     }
     tell_keys(level, &keys, &on);
     let node = hash_join(level, left, right, &keys, JoinType::Full, conditions, true)?;
@@ -1064,7 +1069,7 @@ fn full_without_keys(
     level: &mut Level<'_>,
     left: Joined,
     right: Joined,
-    conditions: Vec<sql_ir::expr::Code>,
+    (key, conditions): (Datum, Vec<sql_ir::expr::Code>),
     mask: Mask,
     rows: f64,
     cost: f64,
@@ -1074,7 +1079,7 @@ fn full_without_keys(
             "FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",
         ));
     }
-    let one = || Expr::Const(types::Datum::Int4(1), sql_ir::Ty::of(oid::INT4));
+    let one = || Expr::Const(key.clone(), sql_ir::Ty::of(oid::INT4));
     let keys = [(0, one(), one(), oid::INT4)];
     let node = hash_join(level, left, right, &keys, JoinType::Full, conditions, true)?;
     let node = level.note(node, mask, rows, cost);
