@@ -228,6 +228,7 @@ fn fits(how: How, column: Oid, other: Oid) -> bool {
     match how {
         How::Int => integer(column) && integer(other),
         How::Order(oid::TEXT) => matches!(column, oid::TEXT | oid::VARCHAR),
+        How::Order(oid::ANYENUM) => column == other && types::user::is_enum(column),
         How::Order(ty) => ty == column,
         How::Function(_) => false,
     }
