@@ -74,16 +74,7 @@ fn against_constant(expr: &Expr) -> Option<(&Expr, CompareOp, &Expr)> {
     }
     match (left, right) {
         (of, Expr::Const(value, _)) if !value.is_null() => Some((of, test.op, right)),
-        (Expr::Const(value, _), of) if !value.is_null() => {
-            let op = match test.op {
-                CompareOp::Lt => CompareOp::Gt,
-                CompareOp::Le => CompareOp::Ge,
-                CompareOp::Gt => CompareOp::Lt,
-                CompareOp::Ge => CompareOp::Le,
-                same => same,
-            };
-            Some((of, op, left))
-        }
+        (Expr::Const(value, _), of) if !value.is_null() => Some((of, test.op.flipped(), left)),
         _ => None,
     }
 }

@@ -73,8 +73,8 @@ impl DistinctScan {
         }
     }
 
-    /// Enters the index anew behind the keys that say the same as the row given last.
-    fn pass_over(&mut self, cx: &mut Cx<'_, '_>) -> Result<()> {
+    /// Enters the index anew behind the keys that say the same as the row given last. REQUIRES a scan that is open.
+    fn pass_over(&mut self) -> Result<()> {
         let Access::Range { reverse, .. } = &self.node.access else { return Err(no_range()) };
         let Some(mut range) = self.range.take() else { return Err(no_range()) };
         if *reverse {
@@ -85,11 +85,9 @@ impl DistinctScan {
         }
         self.size = FIRST_BATCH;
         self.run = 0;
-        self.range = Some(range.clone());
-        match &mut self.scan {
-            Some(scan) => scan.enter(range),
-            None => self.open(range, cx)?,
-        }
+        let Some(scan) = &mut self.scan else { return Err(no_range()) };
+        scan.enter(range.clone());
+        self.range = Some(range);
         Ok(())
     }
 }
@@ -126,7 +124,7 @@ impl Operator for DistinctScan {
                 return Ok(Next::Wait(wait));
             }
             if self.scan.is_some() && self.run >= RUN {
-                self.pass_over(cx)?;
+                self.pass_over()?;
             }
             let Some(scan) = &mut self.scan else { return Ok(Next::Done) };
             if !scan.next(cx.run.txn, self.size, &mut self.batch)? {

@@ -331,6 +331,7 @@ impl Scan {
                 };
                 let (index, reverse) = (*index, *reverse);
                 let content = self.node.content;
+                let table = self.node.table.open(cx.run.txn)?;
                 self.tested = self.node.pushed;
                 let mut all = 0;
                 // Short ranges are read several at a time.
@@ -339,14 +340,7 @@ impl Scan {
                         let next = if reverse { waiting.pop_back() } else { waiting.pop_front() };
                         let Some(range) = next else { break };
                         work::step(ITEM_UNITS)?;
-                        match scan {
-                            Some(scan) => scan.enter(range),
-                            None => {
-                                let table = self.node.table.open(cx.run.txn)?.clone();
-                                let spec = ScanSpec { table, index: Some(index), range, reverse, content };
-                                *scan = Some(cx.run.txn.open_scan(spec)?);
-                            }
-                        }
+                        enter(scan, cx, range, table, index, reverse, content)?;
                         *is_entered = true;
                     }
                     let Some(scan) = scan else { break };
@@ -493,6 +487,28 @@ fn open(
     content: RowContent,
 ) -> Result<ScanState> {
     Ok(ScanState::Open(cx.run.txn.open_scan(ScanSpec { table: table.clone(), index, range, reverse, content })?))
+}
+
+/// Begins a range of an index: with the scan that has read others of it, or with a new one.
+fn enter<'s>(
+    scan: &'s mut Option<Box<dyn engine_api::Scan>>,
+    cx: &mut Cx<'_, '_>,
+    range: KeyRange,
+    table: &TableRef,
+    index: Oid,
+    reverse: bool,
+    content: RowContent,
+) -> Result<&'s mut Box<dyn engine_api::Scan>> {
+    match scan {
+        Some(scan) => {
+            scan.enter(range);
+            Ok(scan)
+        }
+        None => {
+            let spec = ScanSpec { table: table.clone(), index: Some(index), range, reverse, content };
+            Ok(scan.insert(cx.run.txn.open_scan(spec)?))
+        }
+    }
 }
 
 /// Appends the encoded parts of a key without lists; `false` if one can equal nothing (NULL, or a number that its column cannot hold).
@@ -666,16 +682,7 @@ fn next_columns(
         loop {
             work::step(ITEM_UNITS)?;
             let range = KeyRange { lower: lower.clone(), upper: upper.clone() };
-            let scan = match &mut scan {
-                Some(scan) => {
-                    scan.enter(range);
-                    scan
-                }
-                None => {
-                    let (table, index, content) = (table.clone(), Some(index), RowContent::Key);
-                    scan.insert(cx.run.txn.open_scan(ScanSpec { table, index, range, reverse: false, content })?)
-                }
-            };
+            let scan = enter(&mut scan, cx, range, table, index, false, RowContent::Key)?;
             batch.clear();
             // A row that is gone leaves its key behind for a while.
             while batch.is_empty() && scan.next(cx.run.txn, 1, &mut batch)? {

@@ -9,6 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use super::methods::{EARLY, GROUPS_MIN, PlanMethod, PlanMethods, sort_cost};
+use super::parallel::OF_ROW;
 
 /// Parts of which all orders are looked at.
 const EXHAUSTIVE_MAX: usize = 10;
@@ -139,9 +140,6 @@ pub(super) struct Goal {
 /// By what the work of one thread is divided where others share it: as PostgreSQL counts on one worker, which is what there is where many
 /// statements run.
 const SPEEDUP: f64 = 1.7;
-
-/// Results, for each row of the table that is shared, from which on it does not pay: one thread puts them together.
-const SHARED_MAX: f64 = 0.125;
 
 /// The order that was chosen.
 #[derive(Clone, Debug)]
@@ -332,7 +330,7 @@ impl Search<'_> {
         let best = self.shared.get(&all)?;
         let results = self.goal.shared?.min(best.rows);
         let begun = self.methods.shared_rows_min() as f64 / 20.0;
-        (results <= SHARED_MAX * best.cost).then_some(Best { cost: best.cost + begun, ..*best })
+        (results <= OF_ROW * best.cost).then_some(Best { cost: best.cost + begun, ..*best })
     }
 
     /// Looks at all orders; with `tied` only those that never join what no condition ties together.

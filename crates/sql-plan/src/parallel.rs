@@ -18,7 +18,7 @@ use super::{PlanContext, implied, selectivity};
 
 /// Groups, or rows that conditions leave, for each row of the table: they are combined or handed over by one thread. More rows are handed
 /// over where a condition is long work.
-const OF_ROW: f64 = 0.125;
+pub(super) const OF_ROW: f64 = 0.125;
 const OF_ROW_OF_LONG: f64 = 0.5;
 
 /// Bytes of a table that count as a row: those of PostgreSQL's blocks, by the rows that one counts as (`PlanMethods::shared_rows_min`).
