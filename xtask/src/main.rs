@@ -9,10 +9,12 @@
 //! - **texts**: few files read the text of a stored expression, none of them to decide what depends on what; few parse SQL, none of them
 //!   SQL of its own.
 //! - **rules**: a rule that a comment or a document cites is in docs/RULES.md.
+//! - **arms**: a match over the nodes of plans names each of them.
 //! - **headers**: every crate says what it is responsible for, what not, and its invariants.
 
 #![forbid(unsafe_code)]
 
+mod arms;
 mod arrows;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,6 +112,9 @@ const ENGINE: House = House {
         ("txn", "shard"),
     ],
 };
+
+/// The layers whose `Node` is a node of a plan: above them it is one of a statement's tree.
+const MATCHING_NODES: &[&str] = &["sql-plan", "sql-exec"];
 
 /// Lines of code that a layer of SQL may have: more is a room of the house that wants a wall.
 const LAYER_LINES_MAX: usize = 17_000;
@@ -253,6 +258,7 @@ fn check(metadata: &Value) -> Vec<String> {
     let root = Path::new(text(metadata, "workspace_root"));
     faults.extend(HOUSES.iter().flat_map(|house| arrows_of(root, house)));
     faults.extend(texts(root));
+    faults.extend(MATCHING_NODES.iter().flat_map(|layer| hidden_nodes(root, layer)));
     faults.extend(SQL.iter().filter_map(|layer| too_long(layer, &sources(root, layer).ok()?)));
     faults.extend(rules(root));
     faults
@@ -332,6 +338,14 @@ fn sources(root: &Path, layer: &str) -> Result<Vec<(String, String)>, String> {
 fn too_long(layer: &str, files: &[(String, String)]) -> Option<String> {
     let lines: usize = files.iter().map(|(_, code)| code.lines().count()).sum();
     (lines > LAYER_LINES_MAX).then(|| format!("{layer} has {lines} lines, and may have {LAYER_LINES_MAX}"))
+}
+
+/// Arms that hide nodes of plans.
+fn hidden_nodes(root: &Path, layer: &str) -> Vec<String> {
+    match sources(root, layer) {
+        Ok(files) => files.iter().flat_map(|(name, code)| arms::check(name, code)).collect(),
+        Err(error) => vec![error],
+    }
 }
 
 /// Files of the layers of SQL that read the texts of stored expressions, or parse SQL, and should not.

@@ -31,6 +31,11 @@ impl SqlState {
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("SQLSTATEs are ASCII by construction")
     }
+
+    /// Its class: the first two characters.
+    pub fn class(&self) -> &str {
+        &self.as_str()[..2]
+    }
 }
 
 impl fmt::Debug for SqlState {

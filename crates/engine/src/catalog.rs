@@ -206,6 +206,18 @@ impl Definitions {
         own
     }
 
+    /// Whether nothing was defined, nor a catalog made for what was.
+    #[inline]
+    pub fn are_untouched(&self) -> bool {
+        let Definitions { changes, made, cached, build, last_put, filling } = self;
+        changes.is_empty()
+            && made.is_empty()
+            && cached.borrow().is_none()
+            && build.is_none()
+            && last_put.is_none()
+            && filling.is_none()
+    }
+
     /// What the transaction keeps between the phases of its commit.
     pub fn hand_over(&mut self) -> Definitions {
         Definitions {
@@ -226,6 +238,9 @@ impl Definitions {
 
     /// Goes back to an earlier number of changes and of things made.
     pub fn undo_to(&mut self, inner: &Inner, changes: usize, made: usize) {
+        if self.are_untouched() {
+            return;
+        }
         self.build = None;
         self.filling = None;
         *self.cached.get_mut() = None;

@@ -209,6 +209,10 @@ impl Store {
     pub fn abort_with(&self, txn: &mut Transaction, undone: impl FnOnce()) {
         txn.check(&self.shared);
         self.cancel_wait(txn);
+        if !txn.has_rows() {
+            undone();
+            return self.end_reader(txn);
+        }
         let guard = pin();
         self.undo_writes(txn, Transaction::START, &guard, &mut |_| {});
         undone();
@@ -301,6 +305,15 @@ impl Store {
         let mut wakes = Wakes::new();
         for entry in txn.log.iter() {
             self.release_entry(txn, *entry, &mut wakes, guard);
+        }
+        self.end_id(txn, wakes);
+    }
+
+    /// As [`Store::end`], of a transaction that has neither written nor locked a row.
+    fn end_reader(&self, txn: &Transaction) {
+        let mut wakes = Wakes::new();
+        for lock in txn.held_tables() {
+            self.reduce_table(txn.id(), lock.oid, *lock, 0, &mut wakes);
         }
         self.end_id(txn, wakes);
     }
@@ -555,23 +568,23 @@ impl Store {
 
     /// Gives up the wait that the last call began, and the lock if it was handed over meanwhile.
     pub fn cancel_wait(&self, txn: &mut Transaction) {
+        let Some(waiting) = txn.waiting.take() else { return };
         let mut wakes = Wakes::new();
-        match txn.waiting.take() {
-            None => return,
-            Some(Waiting::Row(table, row)) => {
+        match waiting {
+            Waiting::Row(table, row) => {
                 let guard = pin();
                 table.cancel(txn.id(), row, &mut wakes, &guard);
                 self.shared.graph.leave(txn.id());
             }
-            Some(Waiting::Table(oid)) => {
+            Waiting::Table(oid) => {
                 self.shared.locks.cancel_table(oid, txn.id(), &mut wakes);
                 self.shared.graph.leave(txn.id());
             }
-            Some(Waiting::Advisory(key)) => {
+            Waiting::Advisory(key) => {
                 self.shared.locks.cancel_queue(LockKey::Advisory(key), txn.id(), &mut wakes);
                 self.shared.graph.leave(txn.id());
             }
-            Some(Waiting::End(holder)) => self.shared.graph.cancel_end(txn.id(), holder),
+            Waiting::End(holder) => self.shared.graph.cancel_end(txn.id(), holder),
         }
         wake_all(wakes);
     }

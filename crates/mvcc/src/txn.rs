@@ -129,6 +129,10 @@ impl Transaction {
         self.table_locks.iter().map(|lock| (lock.oid, lock.modes))
     }
 
+    pub(crate) fn held_tables(&self) -> &[TableLock] {
+        &self.table_locks
+    }
+
     /// Whether a call of it stands in line.
     pub fn is_waiting(&self) -> bool {
         self.waiting.is_some()

@@ -238,6 +238,8 @@ enum SubqueryRows {
         keys: KeyTable,
         with_null: Vec<Vec<Datum>>,
     },
+    /// They cannot be told without an error.
+    Unknown,
 }
 
 impl Env for Cx<'_, '_> {
@@ -263,8 +265,10 @@ impl Env for Cx<'_, '_> {
         }
         if let SubqueryUse::ExistsOrLookup { types, lookup, often, .. } = kind {
             self.subplans[index].runs += 1;
-            if self.subplans[index].runs > *often {
-                return self.look_up(*lookup, types, left, registers);
+            if self.subplans[index].runs > *often
+                && let Some(value) = self.look_up(*lookup, types, left, registers)?
+            {
+                return Ok(value);
             }
         }
         let mut state = std::mem::take(&mut self.subplans[index]);
@@ -347,17 +351,30 @@ impl Cx<'_, '_> {
         Ok(value)
     }
 
-    /// Whether a subquery that depends on nothing has a row of these keys; its rows are kept from the first time on.
-    fn look_up(&mut self, index: usize, types: &[base::Oid], keys: &[Datum], registers: &[Datum]) -> Result<Datum> {
+    /// Whether a subquery that depends on nothing has a row of these keys; its rows are kept from the first time on. `None`: a condition
+    /// of it fails, maybe on a row that nobody asks for.
+    fn look_up(
+        &mut self,
+        index: usize,
+        types: &[base::Oid],
+        keys: &[Datum],
+        registers: &[Datum],
+    ) -> Result<Option<Datum>> {
         if self.subplans[index].rows.is_none() {
             let subplan = &self.plan.subplans[index];
-            let rows = keep_rows(&mut Machine::inside(subplan, registers), self.run, Some(types))?;
+            let rows = match keep_rows(&mut Machine::inside(subplan, registers), self.run, Some(types)) {
+                Err(error) if is_of_values(&error) => SubqueryRows::Unknown,
+                rows => rows?,
+            };
             self.subplans[index].rows = Some(rows);
         }
-        let Some(SubqueryRows::Hashed { keys: kept, .. }) = &self.subplans[index].rows else {
-            return Err(Error::internal("rows of a lookup that are in no hash table"));
-        };
-        Ok(Datum::Bool(!keys.iter().any(Datum::is_null) && kept.find(keys).is_some()))
+        match &self.subplans[index].rows {
+            Some(SubqueryRows::Hashed { keys: kept, .. }) => {
+                Ok(Some(Datum::Bool(!keys.iter().any(Datum::is_null) && kept.find(keys).is_some())))
+            }
+            Some(SubqueryRows::Unknown) => Ok(None),
+            Some(SubqueryRows::List(_)) | None => Err(Error::internal("rows of a lookup that are in no hash table")),
+        }
     }
 
     /// Whether a row that has no equal among those without NULL may have one where values are not known.
@@ -409,6 +426,7 @@ impl Cx<'_, '_> {
                 }
                 quantifier.result()
             }
+            SubqueryRows::Unknown => return Err(Error::internal("a subquery without rows is compared with")),
             SubqueryRows::Hashed { keys, with_null, .. } if keys.len() == 0 && with_null.is_empty() => Some(*all),
             SubqueryRows::Hashed { keys, with_null } => {
                 let has_null = left.iter().any(Datum::is_null);
@@ -427,6 +445,11 @@ impl Cx<'_, '_> {
         };
         Ok(truth.map_or(Datum::Null, Datum::Bool))
     }
+}
+
+/// Whether an error comes of the values that an expression is evaluated for: data exceptions, constraints of domains, limits of values.
+fn is_of_values(error: &Error) -> bool {
+    matches!(error.code().class(), "22" | "23" | "54")
 }
 
 /// Compares the left side with one row: = holds if it does for all columns, <> if it does for one.

@@ -713,16 +713,7 @@ fn next_columns(
 fn range(prefix: &[u8], span: &KeySpan, cx: &mut Cx<'_, '_>, registers: &[Datum]) -> Result<Option<KeyRange>> {
     let whole = KeyRange::prefix(prefix);
     let Some(column) = span.next else { return Ok(Some(whole)) };
-    let (mut from, mut to) = (whole.lower, whole.upper);
-    if span.not_null {
-        let mut key = prefix.to_vec();
-        push_value(&Datum::Null, column, &mut key);
-        if column.nulls_first {
-            from = after(&key);
-        } else {
-            to = KeyBound::Excluded(key);
-        }
-    }
+    let (mut from, mut to) = (None, None);
     for (bound, is_lower) in [(&span.lower, true), (&span.upper, false)] {
         let Some(bound) = bound else { continue };
         let mut inclusive = bound.inclusive;
@@ -748,14 +739,24 @@ fn range(prefix: &[u8], span: &KeySpan, cx: &mut Cx<'_, '_>, registers: &[Datum]
         }
         // In a descending column the larger values come first.
         if is_lower != column.descending {
-            from = if inclusive { KeyBound::Included(key) } else { after(&key) };
+            from = Some(if inclusive { KeyBound::Included(key) } else { after(&key) });
         } else {
-            to = match inclusive {
+            to = Some(match inclusive {
                 true => KeyRange::successor(&key).map_or(KeyBound::Unbounded, KeyBound::Excluded),
                 false => KeyBound::Excluded(key),
-            };
+            });
         }
     }
+    // NULLs lie at one end: a bound there passes them over.
+    if span.not_null && (if column.nulls_first { &from } else { &to }).is_none() {
+        let mut key = prefix.to_vec();
+        push_value(&Datum::Null, column, &mut key);
+        match column.nulls_first {
+            true => from = Some(after(&key)),
+            false => to = Some(KeyBound::Excluded(key)),
+        }
+    }
+    let (from, to) = (from.unwrap_or(whole.lower), to.unwrap_or(whole.upper));
     let empty = match (&from, &to) {
         (KeyBound::Included(from), KeyBound::Excluded(to)) => from >= to,
         _ => false,

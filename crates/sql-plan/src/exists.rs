@@ -2,8 +2,8 @@
 //!
 //! Responsible for: taking such a subquery apart into the keys of both sides and a query that depends on nothing.
 //! Not responsible for: EXISTS that WHERE demands, which becomes a join (`rewrite`); when the lookup is used (`sql_exec::machine`).
-//! Invariant: the query that is left evaluates nothing that could fail where the subquery would not: keys are columns, and its
-//! conditions cannot fail.
+//! Invariant: nothing volatile is evaluated for other rows than the subquery would evaluate it for. What fails there means nothing: the
+//! executor goes on with the subquery itself then.
 
 use base::Oid;
 use sql_bind::visit::shift_levels;
@@ -11,7 +11,7 @@ use sql_ir::expr::{How, comparison_of};
 use sql_ir::{CastKind, CompareOp, Expr, Query, Target};
 
 use super::rewrite::{expr_reaches_out, is_plain, reaches_out};
-use super::{leak, walk};
+use super::walk;
 
 /// A subquery of EXISTS that is taken apart: it has a row where the keys of the query around it are those of a row here.
 pub(super) struct Untied {
@@ -44,7 +44,7 @@ pub(super) fn untied(inner: &Query) -> Option<Untied> {
     let (mut own, mut outer, mut types) = (Vec::new(), Vec::new(), Vec::new());
     for condition in conditions {
         if !expr_reaches_out(&condition) {
-            if leak::is_leaky(&condition) {
+            if walk::is_volatile(&condition) {
                 return None;
             }
             own.push(condition);
@@ -66,31 +66,37 @@ pub(super) fn untied(inner: &Query) -> Option<Untied> {
     Some(Untied { query, outer, types })
 }
 
-/// The sides of an equality between a column of a query around and one of this, and the type by which they are equal.
+/// The sides of an equality between a column of a query around and what this one says of its rows, and the type by which they are equal.
 fn tie(condition: Expr) -> Option<(Expr, Expr, Oid)> {
+    if walk::is_volatile(&condition) {
+        return None;
+    }
     let Expr::Call { function, args, .. } = condition else { return None };
     let [left, right] = <[Expr; 2]>::try_from(args).ok()?;
-    let (there, here) = match (level_of_column(&left)?, level_of_column(&right)?) {
-        (0, 1..) => (right, left),
-        (1.., 0) => (left, right),
+    let (there, here) = match (is_column_around(&left), is_column_around(&right)) {
+        (true, false) => (left, right),
+        (false, true) => (right, left),
         _ => return None,
     };
+    if expr_reaches_out(&here) {
+        return None;
+    }
     let test = comparison_of(function);
     let ty = match test.how {
         _ if test.op != CompareOp::Eq => return None,
         // Integers of any width are equal as keys if they are.
         How::Int => here.ty().oid,
         How::Order(ty) => ty,
-        _ => return None,
+        How::Function(_) => return None,
     };
     Some((there, here, ty))
 }
 
-/// How many queries out a column is, under what it is only labelled as.
-fn level_of_column(expr: &Expr) -> Option<usize> {
+/// Whether an expression is a column of a query around, under what it is only labelled as.
+fn is_column_around(expr: &Expr) -> bool {
     match expr {
-        Expr::Column(column) => Some(column.level),
-        Expr::Cast { arg, kind: CastKind::Relabel, .. } => level_of_column(arg),
-        _ => None,
+        Expr::Column(column) => column.level > 0,
+        Expr::Cast { arg, kind: CastKind::Relabel, .. } => is_column_around(arg),
+        _ => false,
     }
 }

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use base::work::{self, Count as _};
 use base::{Error, Oid, Result};
 use sql_functions as functions;
-use sql_ir::expr::{Code, How, Slot, comparison_of};
+use sql_functions::{AS_TIMESTAMP, AS_TIMESTAMPTZ};
+use sql_ir::expr::{Code, How, Slot, compare_op_of, comparison_of};
 use sql_ir::{CompareOp, Expr, From, Guard, JoinKind, RelKind};
 use types::{Datum, oid};
 
@@ -602,9 +603,34 @@ pub(super) fn hashable(expr: &Expr) -> Option<(&Expr, &Expr, Oid)> {
         How::Order(ty) => ty,
         How::Int if ta == tb => ta,
         How::Int => oid::INT8,
-        How::Function(_) => return None,
+        How::Function(_) => {
+            return (compare_op_of(function) == Some(CompareOp::Eq) && !walk::is_volatile(expr))
+                .then(|| Some((a, b, instant_of(ta, tb)?)))
+                .flatten();
+        }
     };
     (test.op == CompareOp::Eq && !walk::is_volatile(expr)).then_some((a, b, ty))
+}
+
+/// The type as which instants of two types are compared.
+fn instant_of(left: Oid, right: Oid) -> Option<Oid> {
+    match (left, right) {
+        (oid::DATE, oid::TIMESTAMP) | (oid::TIMESTAMP, oid::DATE) => Some(oid::TIMESTAMP),
+        (oid::DATE | oid::TIMESTAMP, oid::TIMESTAMPTZ) | (oid::TIMESTAMPTZ, oid::DATE | oid::TIMESTAMP) => {
+            Some(oid::TIMESTAMPTZ)
+        }
+        _ => None,
+    }
+}
+
+/// One side of an equality as what it is compared as, if that is not what it is.
+fn as_instant(expr: &Expr, ty: Oid) -> Expr {
+    let function = match (expr.ty().oid, ty) {
+        (oid::DATE, oid::TIMESTAMP) => &AS_TIMESTAMP,
+        (oid::DATE | oid::TIMESTAMP, oid::TIMESTAMPTZ) => &AS_TIMESTAMPTZ,
+        _ => return expr.clone(),
+    };
+    Expr::Call { function, args: vec![expr.clone()], ty: sql_ir::Ty::of(ty), location: -1 }
 }
 
 /// Keys by which two sides can be joined: (left, right, type), and the conjuncts they come from. What was derived is of use only for
@@ -633,7 +659,7 @@ pub(super) fn hash_keys(conjuncts: &[Conjunct], left: Mask, right: Mask) -> Vec<
                     .is_some_and(|class| implied::class_of(classes, &conjuncts[key.0].expr) == Some(class))
             };
             if !derived || !keys.iter().any(equal) {
-                keys.push((i, l.clone(), r.clone(), ty));
+                keys.push((i, as_instant(l, ty), as_instant(r, ty), ty));
             }
         }
     }

@@ -185,7 +185,38 @@ impl Node {
                     metered.input.one_is_enough();
                 }
             }
-            _ => {}
+            Node::OneRow
+            | Node::System(_)
+            | Node::Function(_)
+            | Node::Values(_)
+            | Node::Subquery(_)
+            | Node::Cte(_)
+            | Node::WorkTable(_)
+            | Node::Recursion(_)
+            | Node::Filter(_)
+            | Node::Sample(_)
+            | Node::Project(_)
+            | Node::NestedLoop(_)
+            | Node::HashJoin(_)
+            | Node::MergeJoin(_)
+            | Node::Gather(_)
+            | Node::Late(_)
+            | Node::Materialize(_)
+            | Node::Sort(_)
+            | Node::IncrementalSort(_)
+            | Node::Aggregate(_)
+            | Node::Window(_)
+            | Node::WindowFrames(_)
+            | Node::Distinct(_)
+            | Node::Limit(_)
+            | Node::Union(_)
+            | Node::SetOp(_)
+            | Node::LockRows(_)
+            | Node::Current(_)
+            | Node::Insert(_)
+            | Node::Update(_)
+            | Node::Delete(_)
+            | Node::Merge(_) => {}
         }
     }
 
@@ -193,7 +224,37 @@ impl Node {
         match self {
             Node::Metered(n) => n.input.is_join(),
             Node::Filter(n) => n.input.is_join(),
-            other => matches!(other, Node::HashJoin(_) | Node::NestedLoop(_)),
+            Node::HashJoin(_) | Node::NestedLoop(_) => true,
+            Node::OneRow
+            | Node::Scan(_)
+            | Node::System(_)
+            | Node::Function(_)
+            | Node::Values(_)
+            | Node::Subquery(_)
+            | Node::Cte(_)
+            | Node::WorkTable(_)
+            | Node::Recursion(_)
+            | Node::Sample(_)
+            | Node::Project(_)
+            | Node::MergeJoin(_)
+            | Node::Gather(_)
+            | Node::Late(_)
+            | Node::Materialize(_)
+            | Node::Sort(_)
+            | Node::IncrementalSort(_)
+            | Node::Aggregate(_)
+            | Node::Window(_)
+            | Node::WindowFrames(_)
+            | Node::Distinct(_)
+            | Node::Limit(_)
+            | Node::Union(_)
+            | Node::SetOp(_)
+            | Node::LockRows(_)
+            | Node::Current(_)
+            | Node::Insert(_)
+            | Node::Update(_)
+            | Node::Delete(_)
+            | Node::Merge(_) => false,
         }
     }
 
@@ -212,7 +273,36 @@ impl Node {
                 scan.is_late = scan.keys.is_none() && scan.early < scan.reader.len() && rows < FEW * scan.rows;
                 scan.is_late
             }),
-            _ => false,
+            Node::OneRow
+            | Node::System(_)
+            | Node::Function(_)
+            | Node::Values(_)
+            | Node::Subquery(_)
+            | Node::Cte(_)
+            | Node::WorkTable(_)
+            | Node::Recursion(_)
+            | Node::Sample(_)
+            | Node::Project(_)
+            | Node::HashJoin(_)
+            | Node::MergeJoin(_)
+            | Node::Gather(_)
+            | Node::Late(_)
+            | Node::Materialize(_)
+            | Node::Sort(_)
+            | Node::IncrementalSort(_)
+            | Node::Aggregate(_)
+            | Node::Window(_)
+            | Node::WindowFrames(_)
+            | Node::Distinct(_)
+            | Node::Limit(_)
+            | Node::Union(_)
+            | Node::SetOp(_)
+            | Node::LockRows(_)
+            | Node::Current(_)
+            | Node::Insert(_)
+            | Node::Update(_)
+            | Node::Delete(_)
+            | Node::Merge(_) => false,
         }
     }
 
@@ -620,14 +710,13 @@ pub struct SortNode {
 impl SortNode {
     /// The scan below it, if that and maybe DISTINCT are all there is, and nothing but columns of the scan is looked at.
     pub fn scan(&self) -> Option<(&Arc<ScanNode>, Option<&Arc<DistinctNode>>)> {
-        let (scan, distinct) = match &self.input {
-            Node::Scan(scan) => (scan, None),
-            Node::Distinct(distinct) if self.limit.is_none() => match &distinct.input {
-                Node::Scan(scan) => (scan, Some(distinct)),
-                _ => return None,
-            },
-            _ => return None,
-        };
+        let (mut distinct, mut input) = (None, &self.input);
+        if let Node::Distinct(node) = input
+            && self.limit.is_none()
+        {
+            (distinct, input) = (Some(node), &node.input);
+        }
+        let Node::Scan(scan) = input else { return None };
         let distinct_slots = distinct.iter().flat_map(|distinct| distinct.keys.iter().map(|(slot, _)| *slot));
         let slots: Vec<Slot> = self.keys.iter().map(|key| key.slot).chain(distinct_slots).collect();
         (scan.keys.is_none() && scan.reader.columns_at(&slots).is_some()).then_some((scan, distinct))

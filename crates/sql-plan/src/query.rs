@@ -24,6 +24,8 @@ use super::{PlanContext, RowOf, outer_joins, parallel, places, rewrite, sarg, se
 
 /// Plans a cursor's query. Answers also which tables' row identities follow the result's columns.
 pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<RowOf>)> {
+    let rewritten = rewritten(query);
+    let query = rewritten.as_ref().unwrap_or(query);
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_what_sees_rels(query, 0, &mut |e, depth| f(e, depth)));
     level.null_extended(&query.from);
     level.add_ctes(&query.ctes)?;
@@ -52,6 +54,14 @@ pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryP
     Ok((plan, slots.into_iter().map(|(row, _)| row).collect()))
 }
 
+/// The query in a form that is cheaper to run, if there is one.
+fn rewritten(query: &Query) -> Option<Query> {
+    match query.locking.is_empty() {
+        true => rewrite::rewrite(query),
+        false => rewrite::rewrite_locked(query),
+    }
+}
+
 /// How much of the stack must be left for running a plan: in hundredths.
 const STACK_LEFT: usize = 20;
 
@@ -63,10 +73,7 @@ pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPl
     if let Body::Modify(statement) = &query.body {
         return super::modify::statement(statement, cx);
     }
-    let rewritten = match query.locking.is_empty() {
-        true => rewrite::rewrite(query),
-        false => rewrite::rewrite_locked(query),
-    };
+    let rewritten = rewritten(query);
     let query = rewritten.as_ref().unwrap_or(query);
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_what_sees_rels(query, 0, &mut |e, depth| f(e, depth)));
     for lock in &query.locking {
@@ -197,18 +204,14 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
             }
         }
         node = sort(level, query, node, (&targets, &late), limit, ordered);
-        match node {
-            Node::Sort(_) => {
-                cost += sort_cost(rows, level.cx.methods);
-                level.tell_list("Sort Key", || sort_keys(query, level));
-                node = level.note_from(node, all, rows, cost, cost + rows * 0.1);
-            }
-            Node::IncrementalSort(_) => {
-                level.tell_list("Sort Key", || sort_keys(query, level));
-                level.tell_list("Presorted Key", || sort_keys(query, level).into_iter().take(ordered).collect());
-                node = level.note(node, all, rows, cost);
-            }
-            _ => {}
+        if matches!(node, Node::Sort(_)) {
+            cost += sort_cost(rows, level.cx.methods);
+            level.tell_list("Sort Key", || sort_keys(query, level));
+            node = level.note_from(node, all, rows, cost, cost + rows * 0.1);
+        } else if matches!(node, Node::IncrementalSort(_)) {
+            level.tell_list("Sort Key", || sort_keys(query, level));
+            level.tell_list("Presorted Key", || sort_keys(query, level).into_iter().take(ordered).collect());
+            node = level.note(node, all, rows, cost);
         }
     }
     if let Some(on) = distinct_on {
@@ -820,7 +823,39 @@ fn want_one_of_each(node: &mut Node, slots: &mut dyn Iterator<Item = Slot>, rows
             scan.distinct = columns;
             read
         }
-        _ => rows,
+        Node::OneRow
+        | Node::Scan(_)
+        | Node::System(_)
+        | Node::Function(_)
+        | Node::Values(_)
+        | Node::Subquery(_)
+        | Node::Cte(_)
+        | Node::WorkTable(_)
+        | Node::Recursion(_)
+        | Node::Filter(_)
+        | Node::Sample(_)
+        | Node::Project(_)
+        | Node::NestedLoop(_)
+        | Node::HashJoin(_)
+        | Node::MergeJoin(_)
+        | Node::Gather(_)
+        | Node::Late(_)
+        | Node::Materialize(_)
+        | Node::Sort(_)
+        | Node::IncrementalSort(_)
+        | Node::Aggregate(_)
+        | Node::Window(_)
+        | Node::WindowFrames(_)
+        | Node::Distinct(_)
+        | Node::Limit(_)
+        | Node::Union(_)
+        | Node::SetOp(_)
+        | Node::LockRows(_)
+        | Node::Current(_)
+        | Node::Insert(_)
+        | Node::Update(_)
+        | Node::Delete(_)
+        | Node::Merge(_) => rows,
     }
 }
 

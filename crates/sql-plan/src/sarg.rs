@@ -227,7 +227,9 @@ fn fits(how: How, column: Oid, other: Oid) -> bool {
     let integer = |ty| matches!(ty, oid::INT2 | oid::INT4 | oid::INT8);
     match how {
         How::Int => integer(column) && integer(other),
-        How::Order(oid::TEXT) => matches!(column, oid::TEXT | oid::VARCHAR),
+        How::Order(oid::TEXT) => matches!(column, oid::TEXT | oid::VARCHAR | oid::NAME),
+        // The keys of a `real` are shorter than those of what it is compared with.
+        How::Order(oid::FLOAT8) => column == oid::FLOAT8 && other != oid::FLOAT4,
         How::Order(oid::ANYENUM) => column == other && types::user::is_enum(column),
         How::Order(ty) => ty == column,
         How::Function(_) => false,

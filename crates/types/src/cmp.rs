@@ -43,6 +43,8 @@ pub fn compare(a: &DatumRef<'_>, b: &DatumRef<'_>) -> Ordering {
         (D::Oid(a), D::Oid(b)) => a.cmp(b),
         (D::Float4(a), D::Float4(b)) => compare_floats(*a as f64, *b as f64),
         (D::Float8(a), D::Float8(b)) => compare_floats(*a, *b),
+        (D::Float4(a), D::Float8(b)) => compare_floats(*a as f64, *b),
+        (D::Float8(a), D::Float4(b)) => compare_floats(*a, *b as f64),
         (D::Numeric(a), D::Numeric(b)) => a.get().cmp(&b.get()),
         (D::Text(a), D::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
         (D::Bytea(a), D::Bytea(b)) => a.cmp(b),

@@ -20,7 +20,7 @@ mod stamp;
 mod validate;
 
 use base::{Error, Result, SqlState};
-use engine_api::{CommitOutcome, Durability, Step};
+use engine_api::{CommitOutcome, Durability, Step, Txn};
 
 use crate::txn::Transaction;
 
@@ -43,7 +43,8 @@ pub(crate) fn commit(txn: &mut Transaction, durability: Durability) -> Result<St
             validate::end_reader(txn)?;
         }
         let gate = txn.gate;
-        if let Some(core) = &txn.core {
+        // Nobody asks how a transaction has ended whose id nobody was told.
+        if let Some(core) = txn.core.as_ref().filter(|_| txn.shown_id().is_some()) {
             txn.shard.0.store.note_committed(core);
         }
         txn.undo_all();

@@ -126,10 +126,9 @@ impl Transaction {
     /// Takes an id, before the first write or lock.
     pub fn start_writing(&mut self) -> Result<()> {
         if self.core.is_none() {
-            let core =
-                self.shard.0.store.begin_txn_for(self.options.session).map_err(|_| {
-                    Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, "too many transactions are active")
-                })?;
+            let Ok(core) = self.shard.0.store.begin_txn_for(self.options.session) else {
+                return Err(Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, "too many transactions are active"));
+            };
             self.core = Some(core);
             self.is_over = false;
         }
@@ -387,7 +386,9 @@ impl Txn for Transaction {
         self.unseen = None;
         (self.command, self.latest) = (CommandId(0), CommandId(0));
         self.gate = Lsn(0);
-        self.definitions = Definitions::default();
+        if !self.definitions.are_untouched() {
+            self.definitions = Definitions::default();
+        }
     }
 
     fn layout(&self, table: &TableRef) -> LayoutId {

@@ -103,6 +103,7 @@ impl Transaction {
     }
 
     /// Ends everything without a commit.
+    #[inline]
     pub fn undo_all(&mut self) {
         if !std::mem::replace(&mut self.is_over, true) {
             self.undo_what_is_left();

@@ -366,6 +366,8 @@ pub fn comparison_of(function: &'static Function) -> Comparison {
     let how = match (left, right) {
         (l, r) if width_of(*l).is_some() && width_of(*r).is_some() => How::Int,
         (l, r) if l == r && ordered(*l) => How::Order(*l),
+        (&oid::FLOAT4, &oid::FLOAT8) | (&oid::FLOAT8, &oid::FLOAT4) => How::Order(oid::FLOAT8),
+        (&oid::NAME, &oid::TEXT) | (&oid::TEXT, &oid::NAME) => How::Order(oid::TEXT),
         _ => return by_call,
     };
     Comparison { op, how }

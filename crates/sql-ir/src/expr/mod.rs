@@ -238,7 +238,7 @@ pub struct Comparison {
 pub enum How {
     /// Integers of any widths, by value.
     Int,
-    /// Values of one type, by its order.
+    /// Values of one type, by its order. A `real` is a `double precision` here, and a name a text.
     Order(Oid),
     /// By calling a function that answers the test itself.
     Function(&'static Function),
