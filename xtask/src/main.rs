@@ -303,7 +303,10 @@ fn rules(root: &Path) -> Vec<String> {
     };
     let known: BTreeSet<&str> =
         list.lines().filter_map(|line| line.strip_prefix("## ")?.split_whitespace().next()).collect();
-    let found = ["crates", "docs", "xtask"].map(|folder| files(root, Path::new(folder)));
+    let mut found: Vec<_> = ["crates", "docs", "tests", "xtask"].map(|folder| files(root, Path::new(folder))).into();
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).map(|text| vec![(name.to_owned(), text)]);
+    let unreadable = |error| format!("a document cannot be read: {error}");
+    found.extend(["README.md", "CONTRIBUTING.md"].map(|name| read(name).map_err(unreadable)));
     found
         .into_iter()
         .flat_map(|files| match files {

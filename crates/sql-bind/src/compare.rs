@@ -276,13 +276,13 @@ impl<'a> Binder<'a, '_> {
 
     fn within(&mut self, e: &'a A_Expr, low: &'a Node, high: &'a Node, negated: bool) -> Result<Expr> {
         let (above, below) = if negated { ("<", ">") } else { (">=", "<=") };
-        let first = self.beside(above, e, low)?;
-        let second = self.beside(below, e, high)?;
+        let first = self.compared_with_bound(above, e, low)?;
+        let second = self.compared_with_bound(below, e, high)?;
         Ok(if negated { or(vec![first, second]) } else { and(vec![first, second]) })
     }
 
     /// The left side of BETWEEN compared with one bound.
-    fn beside(&mut self, name: &str, e: &'a A_Expr, bound: &'a Node) -> Result<Expr> {
+    fn compared_with_bound(&mut self, name: &str, e: &'a A_Expr, bound: &'a Node) -> Result<Expr> {
         if let (Some(Node::RowExpr(left)), Node::RowExpr(right)) = (&e.lexpr, bound) {
             let (left, right) = (self.exprs(&left.args)?, self.exprs(&right.args)?);
             return Ok(self.row_comparison(name, left, right, e.location)?.expr);

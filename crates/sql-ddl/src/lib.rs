@@ -71,7 +71,9 @@ pub(crate) struct Cx<'a> {
 /// Runs a DDL statement; `None` if it is none. Answers the completion tag.
 pub async fn run(session: &mut dyn Session, node: &Node, sql: &str) -> Result<Option<String>> {
     let mut cx = Cx { session, sql };
-    rights::check(&mut cx, node)?;
+    if !rights::check(&mut cx, node)? {
+        return Ok(None);
+    }
     let tag = match node {
         Node::CreateTableAsStmt(stmt) => return create_as::create_table_as(&mut cx, stmt).await.map(Some),
         Node::SelectStmt(stmt) => return create_as::select_into(&mut cx, stmt).await.map(Some),

@@ -7,7 +7,7 @@ use base::{Error, Oid, Result, SqlState};
 use engine_api::{CatalogObject, ColumnDesc, Privileges, TableDesc, TableKind, TypeDesc, TypeKind, oids};
 use rupg_sql::nodes::{
     CommentStmt, CreateSchemaStmt, CreateStmt, DropStmt, Node, ObjectType, RangeVar, ReindexObjectType, ReindexStmt,
-    TruncateStmt,
+    RenameStmt, TruncateStmt,
 };
 use sql_bind as bind;
 use sql_parse::names::quote_name;
@@ -17,64 +17,100 @@ use super::Cx;
 use super::names::strings;
 use super::role::{denied, require_member};
 
-/// Refuses what the current role may not do.
+/// What the current role is asked for before a statement.
+type Check<'n> = Box<dyn FnOnce(&mut Cx<'_>) -> Result<()> + 'n>;
+
+/// Refuses what the current role may not do. Answers whether the statement is a definition: one that has no entry here is not run.
 ///
 /// # Errors
 /// 42501
-pub(super) fn check(cx: &mut Cx<'_>, node: &Node) -> Result<()> {
-    if cx.session.is_superuser() {
-        return Ok(());
+pub(super) fn check(cx: &mut Cx<'_>, node: &Node) -> Result<bool> {
+    match of(node) {
+        None => Ok(false),
+        Some(_) if cx.session.is_superuser() => Ok(true),
+        Some(check) => check(cx).map(|()| true),
     }
-    match node {
-        Node::AlterTableStmt(stmt) => own_relation(cx, stmt.relation.as_deref()),
-        Node::AlterObjectSchemaStmt(stmt) => own_relation(cx, stmt.relation.as_deref()),
-        Node::AlterSeqStmt(stmt) => own_relation(cx, stmt.sequence.as_deref()),
-        Node::IndexStmt(stmt) => {
-            own_relation(cx, stmt.relation.as_deref())?;
-            match found(cx, stmt.relation.as_deref())?.as_deref() {
-                Some(CatalogObject::Table(table)) if table.is_stored() => {
-                    require_schema(cx, table.schema, Privileges::CREATE)
-                }
-                _ => Ok(()),
-            }
-        }
-        Node::CreateTrigStmt(stmt) => on_relation(cx, stmt.relation.as_deref(), Privileges::TRIGGER),
-        Node::RenameStmt(stmt) => match stmt.renameType {
-            ObjectType::OBJECT_SCHEMA => {
-                own_schema(cx, stmt.subname.as_deref())?;
-                let (catalog, database) = (cx.catalog(), cx.database());
-                match stmt.subname.as_deref().and_then(|name| catalog.schema(database, name)) {
-                    Some(_) => require_database(cx, Privileges::CREATE),
-                    None => Ok(()),
-                }
-            }
-            ObjectType::OBJECT_DATABASE => rename_database(cx, stmt.subname.as_deref()),
-            // A type is looked at by the statement, once it knows which of its kinds it is.
-            ObjectType::OBJECT_ROLE
-            | ObjectType::OBJECT_TYPE
-            | ObjectType::OBJECT_DOMAIN
-            | ObjectType::OBJECT_DOMCONSTRAINT => Ok(()),
-            ObjectType::OBJECT_COLUMN | ObjectType::OBJECT_TABCONSTRAINT => own_relation(cx, stmt.relation.as_deref()),
-            // A new name is a new one in the schema.
-            _ => {
-                own_relation(cx, stmt.relation.as_deref())?;
-                create_beside(cx, stmt.relation.as_deref())
-            }
-        },
-        Node::DropStmt(stmt) => own_all(cx, stmt),
-        Node::CommentStmt(stmt) => own_commented(cx, stmt),
-        Node::TruncateStmt(stmt) => truncate(cx, stmt),
-        Node::CreateStmt(stmt) => create_table(cx, stmt),
-        Node::CreateSchemaStmt(stmt) => create_schema(cx, stmt),
-        Node::CreatedbStmt(stmt) => {
+}
+
+/// The check before a definition; `None` if the statement is none.
+fn of(node: &Node) -> Option<Check<'_>> {
+    Some(match node {
+        Node::AlterTableStmt(stmt) => Box::new(|cx| own_relation(cx, stmt.relation.as_deref())),
+        Node::AlterObjectSchemaStmt(stmt) => Box::new(|cx| own_relation(cx, stmt.relation.as_deref())),
+        Node::AlterSeqStmt(stmt) => Box::new(|cx| own_relation(cx, stmt.sequence.as_deref())),
+        Node::IndexStmt(stmt) => Box::new(|cx| create_index(cx, stmt.relation.as_deref())),
+        Node::CreateTrigStmt(stmt) => Box::new(|cx| on_relation(cx, stmt.relation.as_deref(), Privileges::TRIGGER)),
+        Node::RenameStmt(stmt) => Box::new(|cx| rename(cx, stmt)),
+        Node::DropStmt(stmt) => Box::new(|cx| own_all(cx, stmt)),
+        Node::CommentStmt(stmt) => Box::new(|cx| own_commented(cx, stmt)),
+        Node::TruncateStmt(stmt) => Box::new(|cx| truncate(cx, stmt)),
+        Node::CreateStmt(stmt) => Box::new(|cx| create_table(cx, stmt)),
+        Node::CreateSchemaStmt(stmt) => Box::new(|cx| create_schema(cx, stmt)),
+        Node::CreatedbStmt(stmt) => Box::new(|cx| {
             super::database::named_owner(cx, stmt)?;
             create_database(cx)
-        }
-        Node::DropdbStmt(stmt) => own_database(cx, stmt.dbname.as_deref()),
-        Node::AlterDatabaseStmt(stmt) => own_database(cx, stmt.dbname.as_deref()),
-        Node::ReindexStmt(stmt) => own_reindexed(cx, stmt),
-        Node::RefreshMatViewStmt(stmt) => own_stored(cx, stmt.relation.as_deref()),
+        }),
+        Node::DropdbStmt(stmt) => Box::new(|cx| own_database(cx, stmt.dbname.as_deref())),
+        Node::AlterDatabaseStmt(stmt) => Box::new(|cx| own_database(cx, stmt.dbname.as_deref())),
+        Node::ReindexStmt(stmt) => Box::new(|cx| own_reindexed(cx, stmt)),
+        Node::RefreshMatViewStmt(stmt) => Box::new(|cx| own_stored(cx, stmt.relation.as_deref())),
+        // They ask for themselves, once they know what they are about.
+        Node::CreateTableAsStmt(_)
+        | Node::SelectStmt(_)
+        | Node::ViewStmt(_)
+        | Node::CreateExtensionStmt(_)
+        | Node::AlterExtensionStmt(_)
+        | Node::AlterOwnerStmt(_)
+        | Node::ReassignOwnedStmt(_)
+        | Node::DropOwnedStmt(_)
+        | Node::AlterRoleSetStmt(_)
+        | Node::AlterSystemStmt(_)
+        | Node::AlterDatabaseSetStmt(_)
+        | Node::GrantStmt(_)
+        | Node::GrantRoleStmt(_)
+        | Node::AlterDefaultPrivilegesStmt(_)
+        | Node::CreateEnumStmt(_)
+        | Node::AlterEnumStmt(_)
+        | Node::CreateDomainStmt(_)
+        | Node::AlterDomainStmt(_)
+        | Node::CreateSeqStmt(_)
+        | Node::CreateRoleStmt(_)
+        | Node::AlterRoleStmt(_)
+        | Node::DropRoleStmt(_) => Box::new(|_| Ok(())),
+        _ => return None,
+    })
+}
+
+fn create_index(cx: &mut Cx<'_>, table: Option<&RangeVar>) -> Result<()> {
+    own_relation(cx, table)?;
+    match found(cx, table)?.as_deref() {
+        Some(CatalogObject::Table(table)) if table.is_stored() => require_schema(cx, table.schema, Privileges::CREATE),
         _ => Ok(()),
+    }
+}
+
+fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<()> {
+    match stmt.renameType {
+        ObjectType::OBJECT_SCHEMA => {
+            own_schema(cx, stmt.subname.as_deref())?;
+            let (catalog, database) = (cx.catalog(), cx.database());
+            match stmt.subname.as_deref().and_then(|name| catalog.schema(database, name)) {
+                Some(_) => require_database(cx, Privileges::CREATE),
+                None => Ok(()),
+            }
+        }
+        ObjectType::OBJECT_DATABASE => rename_database(cx, stmt.subname.as_deref()),
+        // A type is looked at by the statement, once it knows which of its kinds it is.
+        ObjectType::OBJECT_ROLE
+        | ObjectType::OBJECT_TYPE
+        | ObjectType::OBJECT_DOMAIN
+        | ObjectType::OBJECT_DOMCONSTRAINT => Ok(()),
+        ObjectType::OBJECT_COLUMN | ObjectType::OBJECT_TABCONSTRAINT => own_relation(cx, stmt.relation.as_deref()),
+        // A new name is a new one in the schema.
+        _ => {
+            own_relation(cx, stmt.relation.as_deref())?;
+            create_in_schema_of(cx, stmt.relation.as_deref())
+        }
     }
 }
 
@@ -93,7 +129,7 @@ fn own_relation(cx: &mut Cx<'_>, name: Option<&RangeVar>) -> Result<()> {
 }
 
 /// What comes into the schema of a relation needs CREATE there.
-fn create_beside(cx: &mut Cx<'_>, name: Option<&RangeVar>) -> Result<()> {
+fn create_in_schema_of(cx: &mut Cx<'_>, name: Option<&RangeVar>) -> Result<()> {
     let Some(object) = found(cx, name)? else { return Ok(()) };
     require_schema(cx, object.namespace().1, Privileges::CREATE)
 }

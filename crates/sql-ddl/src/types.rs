@@ -248,11 +248,11 @@ fn new_label(
     name: &str,
     allocate: impl FnOnce() -> Oid,
 ) -> Result<EnumLabel> {
-    let beside = |labels: &[EnumLabel]| {
+    let neighbour = |labels: &[EnumLabel]| {
         let before = at.checked_sub(1).and_then(|i| labels.get(i)).map(EnumLabel::shown);
         (before, labels.get(at).filter(|_| !at_end).map(EnumLabel::shown))
     };
-    let shown = match beside(labels) {
+    let shown = match neighbour(labels) {
         (None, None) => 1.0,
         (Some(before), None) => before + 1.0,
         (None, Some(after)) => after - 1.0,

@@ -9,6 +9,9 @@ use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
 use engine_api::Catalog;
 use engine_api::oids::SCHEMA_PG_CATALOG;
+use types::quote::push_doubled;
+
+pub use types::quote::{quote_name, quote_shown};
 
 /// Bytes of an identifier; longer ones are cut, as PostgreSQL does (`NAMEDATALEN - 1`).
 pub const IDENTIFIER_BYTES_MAX: usize = 63;
@@ -42,38 +45,6 @@ pub fn qualified_object(catalog: &Catalog, oid: Oid) -> String {
     catalog.get(oid).map_or_else(|| oid.to_string(), |object| qualified(catalog, object.namespace().1, object.name()))
 }
 
-/// Whether a word is one of PostgreSQL's keywords that are not "unreserved".
-fn needs_quotes(word: &str) -> bool {
-    rupg_sql::keyword(word).is_some_and(|keyword| keyword.category != rupg_sql::Category::Unreserved)
-}
-
-/// An identifier as SQL must write it: in quotes if it is not in lower case, or is a keyword that is not "unreserved".
-pub fn quote_name(name: &str) -> String {
-    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
-    let starts = name.bytes().next().is_some_and(|b| b.is_ascii_lowercase() || b == b'_');
-    if starts && name.bytes().counted(1).all(plain) && !needs_quotes(name) {
-        return name.to_string();
-    }
-    let mut out = String::with_capacity(name.len() + 2);
-    out.push('"');
-    push_doubled(name, b"\"", &mut out);
-    out.push('"');
-    out
-}
-
-/// Appends a text with each of these ASCII characters doubled.
-fn push_doubled(text: &str, marks: &[u8], out: &mut String) {
-    let mut copied = 0;
-    for (at, byte) in text.bytes().counted(2).enumerate() {
-        if marks.contains(&byte) {
-            out.push_str(&text[copied..=at]);
-            // Once more with what follows it.
-            copied = at;
-        }
-    }
-    out.push_str(&text[copied..]);
-}
-
 /// A role's name in an access list: in quotes if it has other characters than letters, digits and underscores. A keyword needs none there.
 pub(crate) fn quote_name_in_list(name: &str) -> String {
     let plain = name.chars().all(|c| c == '_' || c.is_alphanumeric());
@@ -90,11 +61,6 @@ pub fn quote_literal(text: &str) -> String {
     push_doubled(text, b"'\\", &mut out);
     out.push('\'');
     out
-}
-
-/// A string in a definition that is shown. As in PostgreSQL's it has no `E`: it is read back with `standard_conforming_strings` on.
-pub fn quote_shown(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// A text in parts that are copied in one step, each counted.

@@ -634,10 +634,10 @@ impl OfTable<'_, '_> {
         if self.level.tables[self.rel].is_none() || is_key {
             return self.visited(number, std::slice::from_ref(span)).max(1.0);
         }
-        let beside: Vec<&Conjunct> =
+        let others: Vec<&Conjunct> =
             span.sargs().filter(|sarg| !sarg.is_part).map(|sarg| &self.conjuncts[sarg.conjunct]).collect();
         let columns: Vec<usize> = span.sargs().map(|sarg| sarg.column).collect();
-        let mut share = selectivity::of_rel(self.level, self.rel, beside.into_iter());
+        let mut share = selectivity::of_rel(self.level, self.rel, others.into_iter());
         for part in parts_of(one) {
             let mut about = false;
             walk::columns_of(part, &mut |c| about |= c.rel == self.rel && columns.contains(&c.column));
@@ -803,8 +803,8 @@ fn scan_by(
             let mut parts = Vec::with_capacity(spans.len());
             for UnionSpan { number, span, alternative } in spans {
                 let index = &info.indexes[*number];
-                let beside = span.sargs().filter(|sarg| !sarg.is_part).map(|sarg| &snapshot[sarg.conjunct].expr);
-                let all: Vec<&Expr> = beside.chain([*alternative]).collect();
+                let of_span = span.sargs().filter(|sarg| !sarg.is_part).map(|sarg| &snapshot[sarg.conjunct].expr);
+                let all: Vec<&Expr> = of_span.chain([*alternative]).collect();
                 let shown = if level.cx.explains { explain::conditions(&all, level.rels) } else { String::new() };
                 parts.push(UnionPart { index: index.oid, span: key_span(level, info, *number, span)?, shown });
             }

@@ -77,7 +77,7 @@ const MANY_ROWS: f64 = 40.0;
 pub(crate) struct Values<'a> {
     known: &'a [Datum],
     assumed: RefCell<Vec<Assumption>>,
-    wished: Cell<bool>,
+    may_be_better: Cell<bool>,
 }
 
 impl<'a> Values<'a> {
@@ -92,7 +92,7 @@ impl<'a> Values<'a> {
 
     /// What has been assumed, and whether more would have been if values were known.
     pub fn taken(&self) -> (Box<[Assumption]>, bool) {
-        (self.assumed.borrow().as_slice().into(), self.wished.get())
+        (self.assumed.borrow().as_slice().into(), self.may_be_better.get())
     }
 
     fn assume(&self, param: usize, is: Assumed) {
@@ -106,7 +106,7 @@ impl<'a> Values<'a> {
     /// Whether a parameter is NULL, to be assumed.
     fn is_null(&self, param: usize) -> Option<bool> {
         let Some(value) = self.known.get(param) else {
-            self.wished.set(true);
+            self.may_be_better.set(true);
             return None;
         };
         self.assume(param, Assumed::Null(value.is_null()));
@@ -116,7 +116,7 @@ impl<'a> Values<'a> {
     /// Whether a parameter is a pattern that says how a text begins, to be assumed.
     pub fn is_prefix(&self, param: usize) -> bool {
         let Some(value) = self.known.get(param) else {
-            self.wished.set(true);
+            self.may_be_better.set(true);
             return false;
         };
         let has = has_prefix(value);
@@ -127,7 +127,7 @@ impl<'a> Values<'a> {
     /// Whether a parameter is a constant, to be assumed.
     pub fn is_equal(&self, param: usize, constant: &Datum) -> bool {
         let Some(value) = self.known.get(param) else {
-            self.wished.set(true);
+            self.may_be_better.set(true);
             return false;
         };
         let equal = value == constant;
@@ -141,7 +141,7 @@ impl<'a> Values<'a> {
         let ty = one.ty().oid;
         let value = |param: usize| {
             let value = self.known.get(param);
-            self.wished.set(self.wished.get() || value.is_none());
+            self.may_be_better.set(self.may_be_better.get() || value.is_none());
             value
         };
         match (one, other) {
@@ -165,7 +165,7 @@ impl<'a> Values<'a> {
     /// Notes that a plan without values may be far from the best: it reads many rows.
     pub fn reads(&self, cost: f64, params: usize) {
         if cost > MANY_ROWS && params > 0 && self.known.is_empty() {
-            self.wished.set(true);
+            self.may_be_better.set(true);
         }
     }
 
@@ -193,7 +193,7 @@ impl<'a> Values<'a> {
         let mut asks = false;
         each_condition(query, &mut |condition| asks |= asks_of_parameters(condition));
         if asks && self.known.is_empty() {
-            self.wished.set(true);
+            self.may_be_better.set(true);
         }
         asks && !self.known.is_empty()
     }

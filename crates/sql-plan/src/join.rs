@@ -154,7 +154,7 @@ fn list(
     conjuncts: &mut Vec<Conjunct>,
     wanted: WantedRows<'_>,
 ) -> Result<Joined> {
-    let beside = level.beside_from.take();
+    let asked_above = level.asked_above_from.take();
     let mut parts = Vec::new();
     // As in PostgreSQL, what is said of a join is tested before what is said of its result: it may spare that from errors.
     let mut of_joins = Vec::new();
@@ -184,8 +184,8 @@ fn list(
         implied::derive(conjuncts);
     }
     leak::hold_back(conjuncts);
-    if let Some(beside) = beside {
-        note_filtered(level, &parts, conjuncts, beside);
+    if let Some(asked) = asked_above {
+        note_filtered(level, &parts, conjuncts, asked);
     }
     for part in &mut parts {
         by_row(level, part, conjuncts)?;
@@ -210,8 +210,8 @@ fn list(
 
 /// Notes which columns of tables only the conditions of their own scans ask for, given what is asked for beside FROM and WHERE. They need not be
 /// kept above the scans. Also which only what is above the joins asks for.
-fn note_filtered(level: &mut Level<'_>, parts: &[Part<'_>], conjuncts: &[Conjunct], beside: Asked) {
-    let Asked { among: mut asked, above } = beside;
+fn note_filtered(level: &mut Level<'_>, parts: &[Part<'_>], conjuncts: &[Conjunct], asked: Asked) {
+    let Asked { among: mut asked, above } = asked;
     let part_of = |mask: Mask| parts.iter().find(|part| part.mask == mask && matches!(part.item, Item::Rel(_)));
     let is_inner = |mask| part_of(mask).is_some_and(|part| part.join == JoinType::Inner);
     // What a condition of one part alone asks for is asked by the scan of that part, unless it waits for others.

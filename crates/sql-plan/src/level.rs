@@ -43,7 +43,7 @@ pub(super) struct Level<'a> {
     /// Slots of the used columns, by rel: (column, slot).
     columns: Vec<Vec<(usize, Slot)>>,
     /// What is asked for beside FROM and WHERE, until these are planned; `None` if rows are asked for as a whole.
-    pub beside_from: Option<Asked>,
+    pub asked_above_from: Option<Asked>,
     /// By rel, the columns that the conditions of its own scan ask for, and nothing else.
     pub filtered: Vec<BTreeSet<usize>>,
     /// By rel, the columns that only what is above the joins asks for, and conditions of its own scan.
@@ -102,7 +102,7 @@ impl<'a> Level<'a> {
             rels,
             slots: cx.params,
             columns: Vec::new(),
-            beside_from: None,
+            asked_above_from: None,
             filtered: vec![BTreeSet::new(); rels.len()],
             above: Vec::new(),
             row_slots: vec![None; rels.len()],
@@ -128,7 +128,7 @@ impl<'a> Level<'a> {
     }
 
     /// Notes what a query asks of its rows beside FROM and WHERE, if it asks for no rows as a whole.
-    pub(crate) fn note_beside_from(&mut self, query: &Query) {
+    pub(crate) fn note_above_from(&mut self, query: &Query) {
         if !query.locking.is_empty() || self.whole.contains(&true) || self.row_slots.iter().any(Option::is_some) {
             return;
         }
@@ -142,7 +142,7 @@ impl<'a> Level<'a> {
         };
         let among = asked(|query, note| walk::walk_rels(query, 0, note));
         let above = asked(|query, note| walk::walk_above(query, 0, note));
-        self.beside_from = Some(Asked { among, above });
+        self.asked_above_from = Some(Asked { among, above });
     }
 
     /// Whether nothing but the conditions of a rel's own scan asks for a column.

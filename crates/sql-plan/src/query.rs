@@ -93,7 +93,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         level.shown_output = listed(query.targets.iter().filter(|t| !t.junk).map(|t| &t.expr), level);
     }
     let grouped = query.is_grouped();
-    level.note_beside_from(query);
+    level.note_above_from(query);
     let goal = goal(level, query);
     let shared = parallel::results(level, query);
     let wanted = WantedRows {

@@ -1011,6 +1011,38 @@ mod tests {
         settings
     }
 
+    /// Settings of plans that Nyala has no use for: it has no such method, no such cost, or decides by itself.
+    const WITHOUT_EFFECT: [&str; 17] = [
+        "enable_async_append",
+        "enable_gathermerge",
+        "enable_hashagg",
+        "enable_material",
+        "enable_memoize",
+        "enable_parallel_append",
+        "enable_parallel_hash",
+        "enable_partition_pruning",
+        "enable_partitionwise_aggregate",
+        "enable_partitionwise_join",
+        "max_parallel_maintenance_workers",
+        "max_worker_processes",
+        "min_parallel_index_scan_size",
+        "parallel_leader_participation",
+        "parallel_setup_cost",
+        "parallel_tuple_cost",
+        "force_parallel_mode",
+    ];
+
+    #[test]
+    fn who_adds_a_setting_of_plans_says_what_it_does() {
+        for spec in SPECS {
+            let is_one = spec.name.starts_with("enable_") || spec.name.contains("parallel");
+            let mut methods = sql_plan::PlanMethods::default();
+            let is_followed = methods.follow(spec.name, false) || methods.follow_workers(spec.name, 1);
+            let is_known = WITHOUT_EFFECT.contains(&spec.name);
+            assert!(!is_one || is_followed != is_known, "{} is followed by no plan, and not listed", spec.name);
+        }
+    }
+
     #[test]
     fn local_changes_end_with_the_transaction() {
         let mut settings = with_custom(2);

@@ -24,6 +24,7 @@ pub mod network;
 pub mod numeric;
 pub mod oid;
 pub mod place;
+pub mod quote;
 pub mod room;
 pub mod row;
 mod settings;

@@ -17,6 +17,7 @@ use base::{Error, Oid, Result, SqlState};
 use rpds::RedBlackTreeMapSync;
 
 use crate::oid::{TypeInfo, TypeRef};
+use crate::quote::quote_name;
 use crate::{Datum, type_info};
 
 /// OIDs below this are PostgreSQL's own.
@@ -99,14 +100,6 @@ thread_local! {
     static CURRENT: RefCell<Current> = const { RefCell::new(Current { bound: None, committed: None }) };
 }
 
-fn quoted(name: &str) -> String {
-    let plain = name
-        .bytes()
-        .enumerate()
-        .all(|(i, b)| b.is_ascii_lowercase() || b == b'_' || b >= 0x80 || (i > 0 && (b.is_ascii_digit() || b == b'$')));
-    if plain && !name.is_empty() { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-}
-
 impl Made {
     /// A type of a catalog with these other types, among which is what a domain is made of.
     pub fn new(definition: UserType, others: &Types) -> Made {
@@ -124,7 +117,7 @@ impl Made {
         let info = TypeInfo {
             oid: definition.oid,
             name: definition.name.clone().into(),
-            sql_name: quoted(&definition.name).into(),
+            sql_name: quote_name(&definition.name).into(),
             len,
             by_val,
             category,
@@ -140,7 +133,7 @@ impl Made {
         let array = TypeInfo {
             oid: definition.array,
             name: format!("_{}", definition.name).into(),
-            sql_name: format!("{}[]", quoted(&definition.name)).into(),
+            sql_name: format!("{}[]", quote_name(&definition.name)).into(),
             len: -1,
             by_val: false,
             category: 'A',

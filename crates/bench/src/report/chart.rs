@@ -313,7 +313,7 @@ pub fn lines(title: &str, unit: Unit, across: Across, lines: &[Line]) -> String 
     for line in lines {
         draw_line(&mut inside, line, across, &along, &up);
     }
-    beside(&mut inside, lines, &names, right, height, &along, &up);
+    labels_of_lines(&mut inside, lines, &names, right, height, &along, &up);
     picture(&title, &describe(lines, unit, below), height, &inside)
 }
 
@@ -336,7 +336,7 @@ fn draw_line(inside: &mut String, line: &Line, across: Across, along: &dyn Fn(f6
 }
 
 /// Names at the right, as near to the ends of lines as they can be.
-fn beside(
+fn labels_of_lines(
     inside: &mut String,
     lines: &[Line],
     names: &[Vec<String>],

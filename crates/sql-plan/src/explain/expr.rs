@@ -3,6 +3,7 @@
 use base::work::Count as _;
 use sql_functions as functions;
 use sql_ir::{AnyAllSource, Expr, Rel};
+use types::quote::quote_shown;
 
 /// Conditions as text, joined by AND.
 pub(crate) fn conditions(exprs: &[&Expr], rels: &[Rel]) -> String {
@@ -45,7 +46,7 @@ pub(crate) fn show(expr: &Expr, rels: &[Rel]) -> String {
                 types::Datum::Bool(value) => value.to_string(),
                 types::Datum::Int2(_) | types::Datum::Int4(_) => text,
                 types::Datum::Int8(_) if ty.oid == types::oid::INT8 => text,
-                _ => format!("'{}'::{}", text.replace('\'', "''"), types::oid::format_type(ty.oid, ty.typmod)),
+                _ => format!("{}::{}", quote_shown(&text), types::oid::format_type(ty.oid, ty.typmod)),
             }
         }
         Expr::Param(number, _) => format!("${}", number + 1),
