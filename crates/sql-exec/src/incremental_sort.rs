@@ -62,6 +62,14 @@ impl Source for Group {
         Ok(next)
     }
 
+    fn next_head(&self, registers: &[Datum]) -> u64 {
+        self.rows.next_head(registers)
+    }
+
+    fn compare_next(&self, registers: &[Datum], kept: usize) -> Ordering {
+        self.rows.compare_next(registers, kept)
+    }
+
     fn take(&mut self, registers: &[Datum]) -> Option<usize> {
         self.rows.take(registers)
     }

@@ -23,6 +23,17 @@ pub(super) trait Source {
     /// Puts the next row where [`Source::take`] finds it.
     fn next(&mut self, cx: &mut Cx<'_, '_>, registers: &mut [Datum]) -> Result<Next>;
 
+    /// The first key of that row, as [`Source::head`] of a kept one.
+    fn next_head(&self, registers: &[Datum]) -> u64;
+
+    /// How that row compares with a kept one by all keys.
+    fn compare_next(&self, registers: &[Datum], kept: usize) -> Ordering;
+
+    /// Reads what is left of that row.
+    fn complete(&mut self, _registers: &mut [Datum]) -> Result<()> {
+        Ok(())
+    }
+
     /// Keeps that row. Answers the bytes it takes; `None` if it is not wanted.
     fn take(&mut self, registers: &[Datum]) -> Option<usize>;
 
@@ -55,6 +66,8 @@ pub(super) struct Sort<S> {
     order: Vec<u32>,
     /// At most so many rows are wanted; decided at the first row.
     limit: Option<usize>,
+    /// The last of as many kept rows as are wanted: what is not before it is not wanted.
+    bound: Option<Kept>,
     phase: Phase,
     at: usize,
 }
@@ -102,6 +115,11 @@ pub(super) fn head(key: &SortSlot, value: Option<u64>) -> u64 {
     }
 }
 
+/// What a value as a first key is abbreviated to.
+fn head_of(key: &SortSlot, value: &Datum) -> u64 {
+    head(key, (!value.is_null()).then(|| types::abbreviate(key.ty, &value.as_ref())))
+}
+
 /// The order of two rows by one key; the values are compared by `compare` if both are there.
 #[inline]
 pub(super) fn order(key: &SortSlot, nulls: (bool, bool), compare: impl FnOnce() -> Ordering) -> Ordering {
@@ -126,6 +144,7 @@ impl<S: Source> Sort<S> {
             heap: Vec::new(),
             order: Vec::new(),
             limit: None,
+            bound: None,
             phase: Phase::Start,
             at: 0,
         }
@@ -138,9 +157,22 @@ impl<S: Source> Sort<S> {
         a.head.cmp(&b.head).then_with(rest)
     }
 
+    /// Whether the source's row comes before a kept one, which came earlier.
+    #[inline]
+    fn is_before(&self, registers: &[Datum], kept: Kept) -> bool {
+        let head = self.source.next_head(registers);
+        head < kept.head || head == kept.head && self.source.compare_next(registers, kept.row as usize).is_lt()
+    }
+
     /// Takes the source's row in.
-    fn push(&mut self, registers: &[Datum]) -> usize {
-        let Some(bytes) = self.source.take(registers) else { return 0 };
+    fn push(&mut self, registers: &mut [Datum]) -> Result<usize> {
+        if self.bound.is_some_and(|bound| !self.is_before(registers, bound)) {
+            return Ok(0);
+        }
+        if self.node.is_late {
+            self.source.complete(registers)?;
+        }
+        let Some(bytes) = self.source.take(registers) else { return Ok(0) };
         let row = self.source.len() - 1;
         self.runs.push(Kept { head: self.source.head(row), row: row as u32 });
         match self.limit {
@@ -150,7 +182,7 @@ impl<S: Source> Sort<S> {
             None => {}
         }
         // The row and its places in `runs` and `order`.
-        bytes + size_of::<Kept>() + 4
+        Ok(bytes + size_of::<Kept>() + 4)
     }
 
     /// Makes a run of the first rows that are in none; `false` if there are no such rows.
@@ -171,9 +203,14 @@ impl<S: Source> Sort<S> {
             self.runs.select_nth_unstable_by(limit, |&a, &b| Sort::compare(source, a, b));
             self.runs.truncate(limit);
         }
+        let last = self.runs.iter().copied().max_by(|&a, &b| Sort::compare(source, a, b));
         // Rows keep their order of arrival, which decides between equal ones.
         self.runs.sort_unstable_by_key(|kept| kept.row);
         self.source.keep(&self.runs);
+        self.bound = last.and_then(|last| {
+            let row = self.runs.iter().position(|kept| kept.row == last.row)?;
+            Some(Kept { head: last.head, row: row as u32 })
+        });
         self.runs.iter_mut().zip(0..).for_each(|(kept, row)| kept.row = row);
     }
 
@@ -242,7 +279,7 @@ impl<S: Source> Sort<S> {
         while self.phase == Phase::Input {
             match self.source.next(cx, registers)? {
                 Next::Row => {
-                    let bytes = self.push(registers);
+                    let bytes = self.push(registers)?;
                     if self.limit.is_none() {
                         cx.run.charge(bytes)?;
                     }
@@ -303,6 +340,7 @@ impl<S: Source> Sort<S> {
         self.heap.clear();
         self.order.clear();
         self.sorted = 0;
+        self.bound = None;
         self.phase = Phase::Start;
     }
 }
@@ -350,6 +388,20 @@ impl Source for Copied {
         self.input.next(cx, registers)
     }
 
+    fn next_head(&self, registers: &[Datum]) -> u64 {
+        self.keys.first().map_or(0, |(_, key)| head_of(key, &registers[key.slot as usize]))
+    }
+
+    fn compare_next(&self, registers: &[Datum], kept: usize) -> Ordering {
+        let kept = self.row(kept);
+        let pairs = self.keys.iter().map(|(place, key)| (key, &registers[key.slot as usize], &kept[*place]));
+        compare_pairs(pairs)
+    }
+
+    fn complete(&mut self, registers: &mut [Datum]) -> Result<()> {
+        self.input.read_late(registers)
+    }
+
     fn take(&mut self, registers: &[Datum]) -> Option<usize> {
         Some(self.rows.push(registers, &self.node.slots))
     }
@@ -359,9 +411,7 @@ impl Source for Copied {
     }
 
     fn head(&self, row: usize) -> u64 {
-        let Some((place, key)) = self.keys.first() else { return 0 };
-        let value = &self.row(row)[*place];
-        head(key, (!value.is_null()).then(|| types::abbreviate(key.ty, &value.as_ref())))
+        self.keys.first().map_or(0, |(place, key)| head_of(key, &self.row(row)[*place]))
     }
 
     fn compare(&self, a: usize, b: usize) -> Ordering {
@@ -416,9 +466,13 @@ impl Operator for Sort<Copied> {
 
 /// Compares two rows by sort keys.
 pub(super) fn compare_keys(keys: &[(usize, SortSlot)], a: &[Datum], b: &[Datum]) -> Ordering {
+    compare_pairs(keys.iter().map(|(place, key)| (key, &a[*place], &b[*place])))
+}
+
+#[inline]
+fn compare_pairs<'d>(pairs: impl Iterator<Item = (&'d SortSlot, &'d Datum, &'d Datum)>) -> Ordering {
     work::beat(8);
-    for (place, key) in keys {
-        let (x, y) = (&a[*place], &b[*place]);
+    for (key, x, y) in pairs {
         let found = order(key, (x.is_null(), y.is_null()), || types::compare_as(key.ty, &x.as_ref(), &y.as_ref()));
         if found.is_ne() {
             return found;
@@ -453,11 +507,11 @@ mod tests {
     /// Numbers, each with its place, sorted by number.
     fn sorted(numbers: &[i32], limit: Option<usize>) -> Vec<(i32, i32)> {
         let key = SortSlot { slot: 0, ty: oid::INT4, descending: false, nulls_first: false };
-        let node = SortNode { input: Node::OneRow, keys: vec![key], slots: vec![0, 1], limit: None };
+        let node = SortNode { input: Node::OneRow, keys: vec![key], slots: vec![0, 1], limit: None, is_late: false };
         let mut sort = Sort::new(&Arc::new(node));
         sort.limit = limit;
         for (place, &number) in numbers.iter().enumerate() {
-            sort.push(&[Datum::Int4(number), Datum::Int4(place as i32)]);
+            sort.push(&mut [Datum::Int4(number), Datum::Int4(place as i32)]).unwrap();
         }
         while sort.sort_run() {}
         sort.begin_merge();

@@ -156,6 +156,34 @@ impl Tuples {
         self.node.reader.stored(self.rows.row(row))
     }
 
+    /// The first key of a row, abbreviated.
+    fn head_of(&self, row: StoredRow<'_>) -> u64 {
+        let Some((column, key)) = self.keys.first() else { return 0 };
+        if let Some(text) = text(row, *column, key.ty) {
+            return head(key, Some(types::abbreviate(key.ty, &DatumRef::Bytea(text))));
+        }
+        let value = row.get(*column as usize);
+        head(key, (!matches!(value, DatumRef::Null)).then(|| types::abbreviate(key.ty, &value)))
+    }
+
+    fn compare_rows(&self, a: Option<StoredRow<'_>>, b: Option<StoredRow<'_>>) -> Ordering {
+        let (Some(a), Some(b)) = (a, b) else { return Ordering::Equal };
+        for (column, key) in &self.keys {
+            let found = match (text(a, *column, key.ty), text(b, *column, key.ty)) {
+                (Some(a), Some(b)) => order(key, (false, false), || a.cmp(b)),
+                _ => {
+                    let (a, b) = (a.get(*column as usize), b.get(*column as usize));
+                    let nulls = (matches!(a, DatumRef::Null), matches!(b, DatumRef::Null));
+                    order(key, nulls, || types::compare_as(key.ty, &a, &b))
+                }
+            };
+            if found.is_ne() {
+                return found;
+            }
+        }
+        Ordering::Equal
+    }
+
     /// Whether the key of the scan's row is new; notes the row, which will be number `self.rows.len()`.
     fn is_new(&mut self) -> bool {
         let (Some(distinct), Some(row)) = (&mut self.distinct, self.scan.row()) else { return true };
@@ -178,6 +206,10 @@ impl Source for Tuples {
         self.scan.next(cx, registers)
     }
 
+    fn next_head(&self, _: &[Datum]) -> u64 {
+        self.scan.row().map_or(0, |row| self.head_of(row))
+    }
+
     fn take(&mut self, _: &[Datum]) -> Option<usize> {
         if !self.is_new() {
             return None;
@@ -193,30 +225,15 @@ impl Source for Tuples {
     }
 
     fn head(&self, row: usize) -> u64 {
-        let (Some(&(column, key)), Some(row)) = (self.keys.first(), self.stored(row)) else { return 0 };
-        if let Some(text) = text(row, column, key.ty) {
-            return head(&key, Some(types::abbreviate(key.ty, &DatumRef::Bytea(text))));
-        }
-        let value = row.get(column as usize);
-        head(&key, (!matches!(value, DatumRef::Null)).then(|| types::abbreviate(key.ty, &value)))
+        self.stored(row).map_or(0, |row| self.head_of(row))
     }
 
     fn compare(&self, a: usize, b: usize) -> Ordering {
-        let (Some(a), Some(b)) = (self.stored(a), self.stored(b)) else { return Ordering::Equal };
-        for (column, key) in &self.keys {
-            let found = match (text(a, *column, key.ty), text(b, *column, key.ty)) {
-                (Some(a), Some(b)) => order(key, (false, false), || a.cmp(b)),
-                _ => {
-                    let (a, b) = (a.get(*column as usize), b.get(*column as usize));
-                    let nulls = (matches!(a, DatumRef::Null), matches!(b, DatumRef::Null));
-                    order(key, nulls, || types::compare_as(key.ty, &a, &b))
-                }
-            };
-            if found.is_ne() {
-                return found;
-            }
-        }
-        Ordering::Equal
+        self.compare_rows(self.stored(a), self.stored(b))
+    }
+
+    fn compare_next(&self, _: &[Datum], kept: usize) -> Ordering {
+        self.compare_rows(self.scan.row(), self.stored(kept))
     }
 
     fn keep(&mut self, rows: &[Kept]) {

@@ -211,7 +211,8 @@ fn list(
 /// Notes which columns of tables only the conditions of their own scans ask for, given what is asked for beside FROM and WHERE. They need not be
 /// kept above the scans. Also which only what is above the joins asks for.
 fn note_filtered(level: &mut Level<'_>, parts: &[Part<'_>], conjuncts: &[Conjunct], asked: Asked) {
-    let Asked { among: mut asked, above } = asked;
+    let Asked { among: mut asked, above, of_first } = asked;
+    let reads_late = parts.len() > 1 || of_first;
     let part_of = |mask: Mask| parts.iter().find(|part| part.mask == mask && matches!(part.item, Item::Rel(_)));
     let is_inner = |mask| part_of(mask).is_some_and(|part| part.join == JoinType::Inner);
     // What a condition of one part alone asks for is asked by the scan of that part, unless it waits for others.
@@ -224,7 +225,7 @@ fn note_filtered(level: &mut Level<'_>, parts: &[Part<'_>], conjuncts: &[Conjunc
     for conjunct in of_all.chain(of_parts) {
         walk::columns_of(&conjunct.expr, &mut |c| _ = asked[c.rel].insert(c.column));
     }
-    if parts.len() > 1 {
+    if reads_late {
         level.above = vec![BTreeSet::new(); level.rels.len()];
     }
     for part in parts {
@@ -234,7 +235,7 @@ fn note_filtered(level: &mut Level<'_>, parts: &[Part<'_>], conjuncts: &[Conjunc
             let columns = level.columns(rel).iter().map(|(column, _)| *column);
             let is_asked = |column: &usize| asked[rel].contains(column) || above[rel].contains(column);
             level.filtered[rel] = columns.filter(|column| !is_asked(column)).collect();
-            if parts.len() > 1 {
+            if reads_late {
                 level.above[rel] = &above[rel] - &asked[rel];
             }
         }
@@ -750,7 +751,7 @@ impl Builder<'_, '_> {
         level.tell_list("Sort Key", || shown);
         let mut slots = slots_of(level, joined.mask);
         slots.extend(computed_slots);
-        let sort = SortNode { input: joined.node, keys, slots, limit: None };
+        let sort = SortNode { input: joined.node, keys, slots, limit: None, is_late: false };
         let cost = joined.cost + sort_cost(joined.rows, level.cx.methods);
         let node = level.note_from(Node::Sort(Arc::new(sort)), joined.mask, joined.rows, cost, cost);
         Ok(Joined { node, cost, ordered, ..joined })

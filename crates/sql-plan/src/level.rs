@@ -32,6 +32,8 @@ pub(super) struct Asked {
     pub among: Vec<BTreeSet<usize>>,
     /// When the rows of FROM have been found.
     pub above: Vec<BTreeSet<usize>>,
+    /// Only of the first rows in an order: what `above` has is read when a row is among them, so far.
+    pub of_first: bool,
 }
 
 /// A query level.
@@ -127,8 +129,9 @@ impl<'a> Level<'a> {
         level
     }
 
-    /// Notes what a query asks of its rows beside FROM and WHERE, if it asks for no rows as a whole.
-    pub(crate) fn note_above_from(&mut self, query: &Query) {
+    /// Notes what a query asks of its rows beside FROM and WHERE, if it asks for no rows as a whole. `of_first`: what stands in the select list
+    /// as it is, and the order does not need, is asked of the first rows alone.
+    pub(crate) fn note_above_from(&mut self, query: &Query, of_first: bool) {
         if !query.locking.is_empty() || self.whole.contains(&true) || self.row_slots.iter().any(Option::is_some) {
             return;
         }
@@ -140,9 +143,23 @@ impl<'a> Level<'a> {
             });
             asked
         };
-        let among = asked(|query, note| walk::walk_rels(query, 0, note));
-        let above = asked(|query, note| walk::walk_above(query, 0, note));
-        self.asked_above_from = Some(Asked { among, above });
+        let mut among = asked(|query, note| walk::walk_rels(query, 0, note));
+        let mut above = asked(|query, note| walk::walk_above(query, 0, note));
+        if of_first {
+            let of_all = std::mem::replace(&mut above, vec![BTreeSet::new(); self.rels.len()]);
+            let is_key = |target: usize| query.order_by.iter().any(|key| key.target == target);
+            for (number, target) in query.targets.iter().enumerate() {
+                match &target.expr {
+                    Expr::Column(c) if c.level == 0 && !is_key(number) => _ = above[c.rel].insert(c.column),
+                    expr => walk::columns_of(expr, &mut |c| _ = among[c.rel].insert(c.column)),
+                }
+            }
+            // What else asks for columns, as LIMIT and subqueries do, asks for them of all rows.
+            for ((of_all, above), among) in of_all.into_iter().zip(&above).zip(&mut among) {
+                among.extend(of_all.difference(above));
+            }
+        }
+        self.asked_above_from = Some(Asked { among, above, of_first });
     }
 
     /// Whether nothing but the conditions of a rel's own scan asks for a column.

@@ -217,7 +217,7 @@ pub(super) fn sorted(level: &mut Level<'_>, side: Joined, keys: &[Key], is_left:
         };
         keys.iter().map(shown).collect()
     });
-    let node = Node::Sort(Arc::new(SortNode { input: node, keys: by, slots, limit: None }));
+    let node = Node::Sort(Arc::new(SortNode { input: node, keys: by, slots, limit: None, is_late: false }));
     let cost = side.cost + sort_cost(side.rows, level.cx.methods);
     let node = level.note_from(node, side.mask, side.rows, cost, cost + side.rows * 0.1);
     Ok(Joined { node, cost, ordered: keys.len(), ..side })

@@ -258,12 +258,13 @@ impl Node {
         }
     }
 
-    /// Says to the scan that drives a join, which nobody else has yet, that a [`LateNode`] asks for the columns that joins do not need;
+    /// Says to the scan that drives a join, which nobody else has yet, that a [`LateNode`] or a sort asks for the columns that are not needed before;
     /// `false` if there are none, rows are not few, or another operator would take the row for its own.
-    fn read_late(&mut self, rows: f64) -> bool {
+    pub(super) fn read_late(&mut self, rows: f64) -> bool {
         match self {
             Node::Metered(n) => Arc::get_mut(n).is_some_and(|n| n.input.read_late(rows)),
             Node::Filter(n) => Arc::get_mut(n).is_some_and(|n| n.input.read_late(rows)),
+            Node::Project(n) => Arc::get_mut(n).is_some_and(|n| n.input.read_late(rows)),
             Node::NestedLoop(n) => Arc::get_mut(n).is_some_and(|n| n.outer.read_late(rows)),
             // Rows that come without one of the probe side have no row there.
             Node::HashJoin(n) if !matches!(n.join, JoinType::Right | JoinType::Full) => {
@@ -282,7 +283,6 @@ impl Node {
             | Node::WorkTable(_)
             | Node::Recursion(_)
             | Node::Sample(_)
-            | Node::Project(_)
             | Node::HashJoin(_)
             | Node::MergeJoin(_)
             | Node::Gather(_)
@@ -705,6 +705,8 @@ pub struct SortNode {
     pub slots: Vec<Slot>,
     /// LIMIT + OFFSET right above: no more rows than that are kept.
     pub limit: Option<(Code, Option<Code>)>,
+    /// A scan below leaves columns unread until a row may be among the first: the sort asks for them then.
+    pub is_late: bool,
 }
 
 impl SortNode {

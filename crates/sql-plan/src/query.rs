@@ -93,7 +93,8 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         level.shown_output = listed(query.targets.iter().filter(|t| !t.junk).map(|t| &t.expr), level);
     }
     let grouped = query.is_grouped();
-    level.note_above_from(query);
+    let of_first = is_of_first(query);
+    level.note_above_from(query, of_first);
     let goal = goal(level, query);
     let shared = parallel::results(level, query);
     let wanted = WantedRows {
@@ -115,7 +116,11 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         Serves::Groups { order_by } | Serves::Window { order_by } if in_order => order_by,
         Serves::Groups { .. } | Serves::Window { .. } => 0,
     };
-    node = LateNode::above(node, rows);
+    // A sort that keeps the first rows reads columns late of those that may be among them, instead.
+    let sorts_late = of_first && ordered == 0;
+    if !sorts_late {
+        node = LateNode::above(node, rows);
+    }
     if let Some(sample) = &query.sample {
         node = sampled(level, sample, node)?;
     }
@@ -195,6 +200,9 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         let first = limit.as_ref().filter(|_| is_shared).map(|_| first_rows(query));
         if let Some(parallel) = first.and_then(|first| parallel::first_rows(level.cx, &node, (first, rows))) {
             node = sort(level, query, node, (&targets, &late), limit.clone(), 0);
+            if sorts_late {
+                read_late(&mut node, query, rows);
+            }
             if let Node::Sort(sorted) = &node {
                 let slots = sorted.slots.clone();
                 level.tell_list("Sort Key", || sort_keys(query, level));
@@ -204,6 +212,9 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
             }
         }
         node = sort(level, query, node, (&targets, &late), limit, ordered);
+        if sorts_late {
+            read_late(&mut node, query, rows);
+        }
         if matches!(node, Node::Sort(_)) {
             cost += sort_cost(rows, level.cx.methods);
             level.tell_list("Sort Key", || sort_keys(query, level));
@@ -949,10 +960,35 @@ fn sort(
     if sort_keys.is_empty() {
         return input;
     }
-    let sort = Arc::new(SortNode { input, keys: sort_keys, slots: slots.into_iter().collect(), limit });
+    let sort = Arc::new(SortNode { input, keys: sort_keys, slots: slots.into_iter().collect(), limit, is_late: false });
     match presorted {
         0 => Node::Sort(sort),
         _ => Node::IncrementalSort(Arc::new(IncrementalSortNode { sort, presorted })),
+    }
+}
+
+/// Whether a query shows the first rows in an order, as they are found by FROM and WHERE.
+fn is_of_first(query: &Query) -> bool {
+    query.limit.is_some()
+        && !query.with_ties
+        && !query.order_by.is_empty()
+        && query.distinct.is_none()
+        && query.locking.is_empty()
+        && query.sample.is_none()
+        && !query.is_grouped()
+        && !query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)))
+}
+
+/// Lets a sort that keeps the first rows read columns late, if it sees many more rows than it may keep.
+fn read_late(node: &mut Node, query: &Query, rows: f64) {
+    /// Rows that are among the first so far, for each that is in the end; and those before the first are known.
+    const SEEN: (f64, f64) = (4.0, 1024.0);
+    let Node::Sort(sort) = node else { return };
+    let kept = (first_rows(query).min(rows / 10.0) * SEEN.0 + SEEN.1).min(rows);
+    if sort.scan().is_none()
+        && let Some(sort) = Arc::get_mut(sort)
+    {
+        sort.is_late = sort.input.read_late(kept);
     }
 }
 

@@ -79,7 +79,7 @@ fn window(level: &mut Level<'_>, calls: &[(&WindowCall, Slot)], mut node: Node, 
     }
     if !in_order && (!partition.is_empty() || !order.is_empty()) {
         let keys = partition.iter().chain(&order).copied().collect();
-        node = Node::Sort(Arc::new(SortNode { input: node, keys, slots: slots.clone(), limit: None }));
+        node = Node::Sort(Arc::new(SortNode { input: node, keys, slots: slots.clone(), limit: None, is_late: false }));
     }
     for (ranking, slot) in numbered {
         let (partition, order) = (partition.clone(), order.clone());

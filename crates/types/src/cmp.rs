@@ -45,7 +45,7 @@ pub fn compare(a: &DatumRef<'_>, b: &DatumRef<'_>) -> Ordering {
         (D::Float8(a), D::Float8(b)) => compare_floats(*a, *b),
         (D::Float4(a), D::Float8(b)) => compare_floats(*a as f64, *b),
         (D::Float8(a), D::Float4(b)) => compare_floats(*a, *b as f64),
-        (D::Numeric(a), D::Numeric(b)) => a.get().cmp(&b.get()),
+        (D::Numeric(a), D::Numeric(b)) => a.compare(b),
         (D::Text(a), D::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
         (D::Bytea(a), D::Bytea(b)) => a.cmp(b),
         (D::Date(a), D::Date(b)) => a.cmp(b),
@@ -126,6 +126,7 @@ pub fn abbreviate(ty: Oid, value: &DatumRef<'_>) -> u64 {
         DatumRef::Oid(v) => v.into(),
         DatumRef::Float4(v) => float(v.into()),
         DatumRef::Float8(v) => float(v),
+        DatumRef::Numeric(v) => signed(v.abbreviated()),
         DatumRef::Text(text) if ty == oid::BPCHAR => leading(without_blanks(text)),
         DatumRef::Text(text) if ty != oid::JSONB => leading(text.as_bytes()),
         DatumRef::Bytea(bytes) => leading(bytes),
@@ -247,6 +248,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::numeric::NumericRef;
     use crate::{Array, Datum, Numeric};
 
     fn hash(d: &Datum) -> u64 {
@@ -322,6 +324,21 @@ mod tests {
         let whole = [i64::MIN, -256, -1, 0, 1, 255, 1 << 40, i64::MAX];
         let bits: [&'static [u8]; 6] = [&[0], &[1, 0], &[0, 0], &[7, 0x80], &[0, 0x80], &[7, 0x80, 0]];
         let uuids = [[0; 16], [9; 16], [0xff; 16]];
+        let mut numbers: Vec<Numeric> = ["NaN", "Infinity", "-Infinity", "0", "0.000", "1.0000000000000000000000001"]
+            .into_iter()
+            .chain([
+                "140737488355327",
+                "140737488355328",
+                "999999999999999999",
+                "9223372036854775807000",
+                "1e-30",
+                "1e200",
+            ])
+            .chain(["0.00001", "0.00002", "1.5", "1.49999999", "1.50", "123456789.987654321", "1e-17", "1.23e-25"])
+            .map(|text| Numeric::parse(text).unwrap())
+            .collect();
+        numbers.extend(numbers.clone().iter().map(|number| number.neg()));
+        let numbers: &'static [Numeric] = Vec::leak(numbers);
         let of = |ty, values: Vec<DatumRef<'static>>| (ty, values);
         let texts = || texts.into_iter().map(DatumRef::Text).collect();
         let lists = [
@@ -331,6 +348,7 @@ mod tests {
             of(oid::BYTEA, vec![DatumRef::Bytea(b""), DatumRef::Bytea(b"\0"), DatumRef::Bytea(b"\xff\0")]),
             of(oid::FLOAT8, floats.into_iter().chain([-f64::NAN]).map(DatumRef::Float8).collect()),
             of(oid::FLOAT4, floats.into_iter().map(|v| DatumRef::Float4(v as f32)).collect()),
+            of(oid::NUMERIC, numbers.iter().map(|number| DatumRef::Numeric(NumericRef::of(number))).collect()),
             of(oid::INT8, whole.into_iter().map(DatumRef::Int8).collect()),
             of(oid::INT4, whole.into_iter().map(|v| DatumRef::Int4(v as i32)).collect()),
             of(oid::INT2, whole.into_iter().map(|v| DatumRef::Int2(v as i16)).collect()),

@@ -159,6 +159,41 @@ impl Numeric {
         matches!(self.0, Repr::NaN)
     }
 
+    /// A number that orders as values do, as far as it goes: of two values the lesser has no greater one. It is the value in units of 2^-16,
+    /// cut, and no further than the ends of `i64`.
+    pub fn abbreviated(&self) -> i64 {
+        const BITS: u32 = 16;
+        const FINITE: (i64, i64) = (i64::MIN + 1, i64::MAX - 1);
+        match &self.0 {
+            Repr::NaN | Repr::Infinity => i64::MAX,
+            Repr::NegInfinity => i64::MIN,
+            Repr::Small(mantissa, scale) => {
+                let units = match (mantissa.checked_mul(1 << BITS), TENS.get(usize::from(*scale))) {
+                    (Some(units), Some(ten)) => units / *ten as i64,
+                    (None, Some(ten)) => {
+                        let units = (i128::from(*mantissa) << BITS) / *ten;
+                        units.clamp(i128::from(FINITE.0), i128::from(FINITE.1)) as i64
+                    }
+                    (_, None) => match pow10_i128(u32::from(*scale)) {
+                        Some(ten) => ((i128::from(*mantissa) << BITS) / ten) as i64,
+                        None => 0,
+                    },
+                };
+                units.clamp(FINITE.0, FINITE.1)
+            }
+            Repr::Large(large) => {
+                let (mantissa, scale) = (&large.0, u32::from(large.1));
+                let end = if mantissa.is_negative() { FINITE.0 } else { FINITE.1 };
+                let of_wide = || mantissa.to_i128()?.checked_mul(1 << BITS)?.checked_div(pow10_i128(scale)?);
+                let units = match of_wide() {
+                    Some(units) => i64::try_from(units).ok(),
+                    None => ((mantissa << BITS) / pow10(scale)).to_i64(),
+                };
+                units.map_or(end, |units| units.clamp(FINITE.0, FINITE.1))
+            }
+        }
+    }
+
     /// Exactly zero.
     pub fn is_zero(&self) -> bool {
         matches!(self.0, Repr::Small(0, _))
@@ -342,6 +377,15 @@ impl Numeric {
             Ordering::Less => (a * times(t - s)?, b, t),
             Ordering::Greater => (a, b * times(s - t)?, s),
         })
+    }
+
+    /// Mantissa and scale, if the mantissa is not larger than that.
+    fn wide(&self) -> Option<(i128, u32)> {
+        match &self.0 {
+            Repr::Small(mantissa, scale) => Some((i128::from(*mantissa), u32::from(*scale))),
+            Repr::Large(large) => Some((large.0.to_i128()?, u32::from(large.1))),
+            Repr::NaN | Repr::Infinity | Repr::NegInfinity => None,
+        }
     }
 
     fn big_align(&self, other: &Numeric) -> Option<(BigInt, BigInt, u32)> {
@@ -679,6 +723,15 @@ impl PartialOrd for Numeric {
     }
 }
 
+/// The order of two values by mantissa and scale; `None` if it takes more than 128 bits.
+fn compare_wide((a, s): (i128, u32), (b, t): (i128, u32)) -> Option<Ordering> {
+    Some(match s.cmp(&t) {
+        Ordering::Equal => a.cmp(&b),
+        Ordering::Less => a.checked_mul(pow10_i128(t - s)?)?.cmp(&b),
+        Ordering::Greater => a.cmp(&b.checked_mul(pow10_i128(s - t)?)?),
+    })
+}
+
 impl Ord for Numeric {
     fn cmp(&self, other: &Numeric) -> Ordering {
         if let Some((a, b, _)) = self.align(other) {
@@ -690,6 +743,11 @@ impl Ord for Numeric {
             Repr::NaN => 3,
             _ => 1,
         };
+        if let (Some(a), Some(b)) = (self.wide(), other.wide())
+            && let Some(order) = compare_wide(a, b)
+        {
+            return order;
+        }
         match rank(self).cmp(&rank(other)) {
             Ordering::Equal => match self.big_align(other) {
                 Some((a, b, _)) => a.cmp(&b),

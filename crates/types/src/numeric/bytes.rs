@@ -1,5 +1,7 @@
 //! NUMERIC as bytes: the row form, the binary wire form and the order-preserving form.
 
+use std::cmp::Ordering;
+
 use base::{Error, Result, SqlState};
 use num_bigint::BigInt;
 use num_traits::{Signed, Zero};
@@ -210,6 +212,27 @@ impl<'a> NumericRef<'a> {
     /// The bytes of [`Numeric::encode`]; they may be anything.
     pub fn from_bytes(bytes: &'a [u8]) -> NumericRef<'a> {
         NumericRef(Source::Bytes(bytes))
+    }
+
+    /// Calls with the value where it is, or with what its bytes say.
+    fn with<R>(&self, call: impl FnOnce(&Numeric) -> R) -> R {
+        match self.0 {
+            Source::Value(value) => call(value),
+            Source::Bytes(_) => call(&self.get()),
+        }
+    }
+
+    /// The order of two values.
+    pub fn compare(&self, other: &NumericRef<'_>) -> Ordering {
+        match (self.small(), other.small()) {
+            (Some((a, s)), Some((b, t))) if s == t => a.cmp(&b),
+            _ => self.with(|a| other.with(|b| a.cmp(b))),
+        }
+    }
+
+    /// See [`Numeric::abbreviated`].
+    pub fn abbreviated(&self) -> i64 {
+        self.with(Numeric::abbreviated)
     }
 
     /// Appends the row form.
