@@ -18,7 +18,7 @@ pub trait Engine: Committed + 'static {
     /// [`Catalog::version`] of the newest committed catalog. Cheap.
     fn catalog_version(&self) -> u64;
 
-    /// The log position that the newest committed catalog waits for: a reply that rests on what is defined, or on what is
+    /// The log position that the newest committed catalog waits for: a reply that depends on what is defined, or on what is
     /// not, raises its gate to it (rule R1). Commands of transactions do so by themselves; an error before the first one
     /// does not. `Lsn(0)`: nothing to wait for. Cheap.
     fn catalog_gate(&self) -> Lsn;
@@ -65,7 +65,7 @@ pub trait Engine: Committed + 'static {
     fn sequence_draw(&self, sequence: &SequenceDesc) -> Result<Step<(i64, Lsn)>>;
 
     /// The log position that covers every value of a sequence handed out so far, `setval` included: a reply that shows a
-    /// value, or rests on one, raises its gate ([`Txn::raise_gate`]) to this after [`Engine::sequence_draw`] or
+    /// value, or depends on one, raises its gate ([`Txn::raise_gate`]) to this after [`Engine::sequence_draw`] or
     /// [`Engine::sequence_set`]. Otherwise a value that was shown and that no durable commit uses can come again after a
     /// crash. `Lsn(0)`: nothing to wait for. Cheap.
     fn sequence_gate(&self, sequence: &SequenceDesc) -> Lsn;
@@ -578,10 +578,10 @@ pub trait Txn: Send {
     /// Ends the command's view, so that it stops holding garbage back while the client thinks (READ COMMITTED).
     fn end_command(&mut self);
 
-    /// The log position that replies resting on what was seen so far must wait for (rule R1).
+    /// The log position that replies depending on what was seen so far must wait for (rule R1).
     fn gate(&self) -> Lsn;
 
-    /// Raises the gate: something outside of this trait's calls rests on a position (a scan's rows).
+    /// Raises the gate: something outside of this trait's calls depends on a position (a scan's rows).
     fn raise_gate(&mut self, gate: Lsn);
 
     /// Opens a table by OID.

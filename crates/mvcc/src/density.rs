@@ -3,7 +3,7 @@
 //! Responsible for: the bytes of versions in each stretch of memory of the size of the allocator's pages, and which stretches are sparse.
 //! Not responsible for: finding versions, moving them (`table`).
 //! Invariants: a guess. What else lies in a stretch is not known, and versions come and go while they are counted; nothing but where
-//! a version lies may rest on it.
+//! a version lies may depend on it.
 
 use rustc_hash::FxHashMap;
 

@@ -35,7 +35,7 @@ pub struct ReadVersion<'g> {
     pub layout: LayoutId,
     /// The tuple.
     pub tuple: &'g [u8],
-    /// The commit that the decision rests on; 0 for an own version. Raises the reader's gate (rule R1).
+    /// The commit that the decision depends on; 0 for an own version. Raises the reader's gate (rule R1).
     pub ts: Timestamp,
     /// Versions of the row had different index keys: an index scan must compare the key of `tuple` with the entry's.
     pub keys_diverged: bool,

@@ -1,6 +1,6 @@
 //! The output queue of a connection: replies in order, each with the log position that must be durable before it leaves.
 //!
-//! A session raises the gate whenever a visibility decision rests on a commit that may not be durable (rule R1). The gate
+//! A session raises the gate whenever a visibility decision depends on a commit that may not be durable (rule R1). The gate
 //! only grows, and bytes leave in order, so the queue is a run of segments with ascending gates:
 //!
 //! ```text

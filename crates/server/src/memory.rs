@@ -34,7 +34,7 @@ const PATIENCE_MAX: u32 = 50;
 /// Cores look through their own pages, too, if there are not so many that it takes long.
 const CORES_BELOW: u64 = 4 << 30;
 
-/// Times that cores were asked to give memory back. Relaxed: nothing rests on it.
+/// Times that cores were asked to give memory back. Relaxed: nothing depends on it.
 static ROUND: AtomicU32 = AtomicU32::new(0);
 
 /// A number that changes when cores are to give back what they have freed.
@@ -42,7 +42,7 @@ pub fn give_back_round() -> u32 {
     ROUND.load(Ordering::Relaxed)
 }
 
-/// More is free in the process than may be. Relaxed: nothing rests on it.
+/// More is free in the process than may be. Relaxed: nothing depends on it.
 static SHORT: AtomicBool = AtomicBool::new(false);
 
 /// Whether what is free in the process is missing elsewhere.

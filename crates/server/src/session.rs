@@ -2,7 +2,7 @@
 //!
 //! A statement flows without leaving its core: `pgwire` reads a batch of messages and calls this session for each; SQL runs
 //! it against the shard and hands rows to [`Replies`], which encodes them into the connection's queue, together with the
-//! gate they rest on; `pgwire` writes the queue once for the batch, up to the first gate that is not durable.
+//! gate they depend on; `pgwire` writes the queue once for the batch, up to the first gate that is not durable.
 
 use std::future::{Future, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -197,7 +197,7 @@ impl Model {
     /// Forgets what lies behind the end of the log that a start has found.
     ///
     /// # Errors
-    /// If a reply was sent that rests on it.
+    /// If a reply was sent that depends on it.
     pub fn cut(&mut self, end: u64) -> Result<Vec<Entry>, String> {
         let kept = self.entries.iter().take_while(|entry| entry.position <= end).count();
         let lost = self.entries.split_off(kept);

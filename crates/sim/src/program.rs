@@ -194,7 +194,7 @@ impl Mix {
             2 => {
                 program.isolation = Isolation::Serializable;
                 program.is_judged = true;
-                // A reply may rest on a commit that is lost if that one did not wait.
+                // A reply may depend on a commit that is lost if that one did not wait.
                 program.durability = Durability::On;
                 if program.end == End::Prepare {
                     program.end = End::Commit;

@@ -156,7 +156,7 @@ pub struct Session {
     /// Rows that it has inserted, with what it had made of their keys before.
     inserted: Inserted,
     savepoints: Vec<(Savepoint, Writes, (usize, usize, Inserted))>,
-    /// Records that what was seen rests on.
+    /// Records that what was seen depends on.
     noted: BTreeSet<usize>,
     /// What a SERIALIZABLE transaction has read, and when.
     reads: Vec<(Oid, By, usize)>,

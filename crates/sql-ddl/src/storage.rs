@@ -1,8 +1,8 @@
 //! Storage parameters of tables and indexes: `WITH (fillfactor = 70)`.
 //!
 //! Responsible for: which there are for what, what values they take, what SET and RESET leave of a list.
-//! Not responsible for: what they do, which is nothing: rows lie in memory. They are kept and shown, so that a definition comes back
-//! as it was written. The options of views are their own matter (`view`).
+//! Not responsible for: effects of the parameters. They have none, because rows are in memory; they are stored and shown, so that a
+//! definition comes back as it was written. The options of views are in `view`.
 //! Source: the parameters and errors of PostgreSQL 15's `reloptions.c`.
 
 use base::{Error, Result, SqlState};

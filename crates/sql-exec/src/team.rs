@@ -105,7 +105,7 @@ struct Report<T> {
 struct Found<T> {
     /// Before the memory that is held for it.
     found: T,
-    /// What its rows rest on.
+    /// What its rows depend on.
     gate: Lsn,
     held: Held,
 }

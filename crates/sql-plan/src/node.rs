@@ -172,7 +172,7 @@ pub struct Meter {
 }
 
 impl Node {
-    /// Says to a scan without a filter, which nobody else has yet, that nobody will ask it for a second row.
+    /// Tells a scan without a filter that at most one row of it is read. Changes nothing if the node is shared already.
     pub(crate) fn one_is_enough(&mut self) {
         match self {
             Node::Scan(scan) => {
@@ -258,7 +258,7 @@ impl Node {
         }
     }
 
-    /// Says to the scan that drives a join, which nobody else has yet, that a [`LateNode`] or a sort asks for the columns that are not needed before;
+    /// Tells the scan that drives a join that a [`LateNode`] or a sort reads the columns that are not needed before, unless the node is shared;
     /// `false` if there are none, rows are not few, or another operator would take the row for its own.
     pub(super) fn read_late(&mut self, rows: f64) -> bool {
         match self {
@@ -710,7 +710,7 @@ pub struct SortNode {
 }
 
 impl SortNode {
-    /// The scan below it, if that and maybe DISTINCT are all there is, and nothing but columns of the scan is looked at.
+    /// The scan that is its input, directly or below DISTINCT, if the keys of both are columns of that scan.
     pub fn scan(&self) -> Option<(&Arc<ScanNode>, Option<&Arc<DistinctNode>>)> {
         let (mut distinct, mut input) = (None, &self.input);
         if let Node::Distinct(node) = input

@@ -132,7 +132,7 @@ fn has_long_work(node: &Node) -> bool {
     }
 }
 
-/// The threads that may read an input, with the rows of the table whose rows they share.
+/// The threads that may read an input together, and the number of rows of the table that they divide among them.
 fn threads(cx: &PlanContext<'_>, input: &Node) -> Option<(Parallel, f64)> {
     if cx.methods.workers() == 0 {
         return None;
@@ -142,8 +142,8 @@ fn threads(cx: &PlanContext<'_>, input: &Node) -> Option<(Parallel, f64)> {
     Some((Parallel { workers, rows_min, ..Parallel::default() }, rows as f64))
 }
 
-/// The threads that may read a table beside the statement's own: one if it is large enough, and another for three times as many rows, and so on, as
-/// PostgreSQL has it; with its rows.
+/// The number of threads that may read a table beside the statement's own, and the number of the table's rows; `None` if the table is small. As in
+/// PostgreSQL, a table of the least size gets one thread, and each threefold size another one.
 fn workers(cx: &PlanContext<'_>, table: Oid) -> Option<(usize, u64)> {
     let rows_min = cx.methods.shared_rows_min();
     let rows = cx.stats.row_count(table);

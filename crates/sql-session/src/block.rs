@@ -277,7 +277,7 @@ impl Session {
     /// since its innermost savepoint.
     pub fn fail(&mut self) {
         self.end_timer();
-        // The error rests on what the statement has seen, and on what it found defined.
+        // The error depends on what the statement has seen, and on what it found defined.
         self.gate = self.current_gate().max(self.shared.engine.catalog_gate());
         match (self.block, self.savepoints.last()) {
             (Block::None, _) => self.abort_transaction(),

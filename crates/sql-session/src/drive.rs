@@ -205,7 +205,7 @@ impl Session {
         Ok((changed, true))
     }
 
-    /// Writes what is queued, behind the gate of what the rows rest on.
+    /// Writes what is queued, behind the gate of what the rows depend on.
     pub(super) async fn flush_rows(&mut self, out: &mut dyn Output) -> Result<()> {
         let gate = self.txn.as_ref().map_or(self.gate, |txn| txn.gate());
         out.gate(gate);

@@ -87,7 +87,7 @@ impl Session {
         self.drive_into(execution, &mut NoRows).await.map(drop)
     }
 
-    /// What replies that rest on the open transaction must wait for.
+    /// What replies that depend on the open transaction must wait for.
     pub(crate) fn current_gate(&self) -> base::Lsn {
         self.txn.as_ref().map_or(self.gate, |txn| txn.gate().max(self.gate))
     }

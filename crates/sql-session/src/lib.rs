@@ -5,7 +5,7 @@
 //! Not responsible for: bytes on the wire; which thread it runs on.
 //! Invariants:
 //! - After an error in a transaction block nothing but its end (or ROLLBACK TO) runs: 25P02.
-//! - A reply is queued only after [`Output::gate`] was raised to what it rests on (rule R1).
+//! - A reply is queued only after [`Output::gate`] was raised to what it depends on (rule R1).
 //! - The futures here suspend only on [`engine_api::Wait`]s, timers and [`Output::flush`].
 //!
 //! Start at [`Session::simple_query`] and [`Session::execute`].

@@ -173,7 +173,7 @@ impl Session {
             }
             statement
         });
-        // Types of parameters rest on definitions, which are looked at again for queries only.
+        // Types of parameters depend on definitions, which are looked at again for queries only.
         let short =
             matches!(statement.kind, StatementBody::Query(_)) || (sql.len() <= 64 && statement.param_types.is_empty());
         // What binding has to say is said each time.

@@ -58,12 +58,12 @@ impl Gates {
         self.ring[ts.0 as usize % RING].store(end.0 | tag, Ordering::Release);
     }
 
-    /// What a reply that rests on the commit at `ts` waits for; `Lsn(0)`: nothing.
+    /// What a reply that depends on the commit at `ts` waits for; `Lsn(0)`: nothing.
     pub fn of(&self, ts: Timestamp, watch: &DurableWatch) -> Lsn {
         self.look(ts, watch, false)
     }
 
-    /// What a reply that rests on commits waits for whose newest is that at `ts`. Those before it may raise a gate if it does
+    /// What a reply that depends on commits waits for whose newest is that at `ts`. Those before it may raise a gate if it does
     /// not.
     pub fn up_to(&self, ts: Timestamp, watch: &DurableWatch) -> Lsn {
         self.look(ts, watch, true)

@@ -176,7 +176,7 @@ impl ReadSet {
         self.snapshot = ts;
     }
 
-    /// The newest commit that what was read can rest on.
+    /// The newest commit that what was read can depend on.
     pub fn newest(&self) -> Timestamp {
         self.newest.max(self.snapshot)
     }
@@ -186,7 +186,7 @@ impl ReadSet {
         self.tables.is_empty()
     }
 
-    /// What was done rests on this commit, beyond what was read.
+    /// What was done depends on this commit, beyond what was read.
     pub fn rest_on(&mut self, ts: Timestamp) {
         self.newest = self.newest.max(ts);
     }

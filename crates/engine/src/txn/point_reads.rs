@@ -141,7 +141,7 @@ impl Transaction {
         if is_one { self.note(seen) } else { self.note_up_to(seen) }
     }
 
-    /// An error about a row rests on the commit that made it, which is returned (0: an own version, or none).
+    /// An error about a row depends on the commit that made it, which is returned (0: an own version, or none).
     pub(super) fn note_row(&mut self, handle: &TableHandle, row: RowId) -> Timestamp {
         let own = self.core.as_ref().map(|c| c.id());
         let ts = {
@@ -155,7 +155,7 @@ impl Transaction {
         ts
     }
 
-    /// Notes that a SERIALIZABLE transaction rests on a commit that its snapshot may not have.
+    /// Notes that a SERIALIZABLE transaction depends on a commit that its snapshot may not have.
     #[inline]
     pub(super) fn rest_on(&self, ts: Timestamp) {
         if ts.0 != 0
@@ -165,7 +165,7 @@ impl Transaction {
         }
     }
 
-    /// Notes that a SERIALIZABLE transaction rests on a row as the commit at `ts` left it (0: its own).
+    /// Notes that a SERIALIZABLE transaction depends on a row as the commit at `ts` left it (0: its own).
     pub(super) fn note_read_row(&self, handle: &TableHandle, row: RowId, ts: Timestamp) {
         if ts.0 != 0
             && let Some(reads) = &self.reads

@@ -1,4 +1,4 @@
-//! What a transaction sees: the views of its commands, and what rests on what was seen.
+//! What a transaction sees: the views of its commands, and what depends on what was seen.
 //!
 //! Invariant: a view is held by `token`, `held` or [`Kept`], and given back once.
 
@@ -44,7 +44,7 @@ impl Transaction {
         View { read_ts, own: self.core.as_ref().map(|c| c.id()), command: self.command }
     }
 
-    /// Notes that something rests on the commit at `ts` (E2).
+    /// Notes that something depends on the commit at `ts` (E2).
     #[inline]
     pub fn note(&mut self, ts: Timestamp) {
         if ts.0 != 0 {
@@ -52,14 +52,14 @@ impl Transaction {
         }
     }
 
-    /// Notes that something rests on commits whose newest is that at `ts`.
+    /// Notes that something depends on commits whose newest is that at `ts`.
     pub fn note_up_to(&mut self, ts: Timestamp) {
         if ts.0 != 0 {
             self.gate = self.gate.max(self.shard.0.gates.up_to(ts, self.shard.durable()));
         }
     }
 
-    /// Notes that a command rests on the definitions in force.
+    /// Notes that a command depends on the definitions in force.
     #[inline]
     pub(super) fn note_catalog(&mut self) {
         self.note_up_to(self.shard.0.catalog_timestamp());

@@ -35,7 +35,7 @@ struct Entering<'e> {
     own: TxnId,
     /// Positions of the indexes that have got one.
     entered: SmallVec<[usize; 8]>,
-    /// The newest commit that it rests on that keys are free.
+    /// The newest commit that the keys being free depends on.
     free: Timestamp,
     /// What stands in the way of a key, and the place of its index.
     blocked: Option<(usize, Entered)>,
@@ -453,7 +453,7 @@ impl Transaction {
                 let wait = self.wait_for(holder, &handle.store.rows, other)?;
                 let own = self.core.as_ref().expect("a writer has started").id();
                 let (shape, rows, mut free) = (&handle.shape, &handle.store.rows, Timestamp(0));
-                // Found free, it is entered anew, and what that rests on is noted then.
+                // If it is found free, it is entered anew, and what that depends on is noted then.
                 let again = unique::conflict(shape, rows, index, &self.keys.1, row, own, &mut free);
                 if again == Some(Entered::Undecided { holder, row: other }) {
                     return Ok(wait);
@@ -467,7 +467,7 @@ impl Transaction {
         }
     }
 
-    /// Notes that ON CONFLICT rests on a row that is in the way.
+    /// Notes that ON CONFLICT depends on a row that is in the way.
     ///
     /// # Errors
     /// 40001 if the transaction's snapshot does not have it.

@@ -322,7 +322,7 @@ fn a_record_larger_than_a_segment_goes_in_parts() {
     assert_eq!(all(&shard), [(0, 100), (7, 70), (8, 80)]);
 }
 
-/// What is defined rests on the commit that defined it, for commands and for errors before the first one.
+/// What is defined depends on the commit that defined it, for commands and for errors before the first one.
 #[test]
 fn definitions_raise_the_gate_until_they_are_durable() {
     let disk = SimDisk::new();

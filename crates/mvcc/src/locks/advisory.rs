@@ -1,6 +1,6 @@
 //! Advisory locks: names that mean something to the application only.
 //!
-//! Responsible for: their keys and modes, asking and giving back.
+//! Responsible for: their keys and modes, requests and releases.
 //! Not responsible for: how often a session holds one, and until when (`engine`).
 //! They are queues like those of tables, with the two modes that PostgreSQL uses for them.
 

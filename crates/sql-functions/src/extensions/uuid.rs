@@ -46,7 +46,7 @@ const GREGORIAN: u64 = 0x01b2_1dd2_1381_4000 + 946_684_800 * 10_000_000;
 fn timed(cx: &dyn EvalContext, node: [u8; 6], clock: u16) -> Datum {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let now = GREGORIAN.wrapping_add_signed(cx.clock_timestamp().wrapping_mul(10));
-    // Relaxed: each change is one step, and nothing else rests on it.
+    // Relaxed: each change is one step, and nothing else depends on it.
     let before = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(now.max(last + 1)));
     let time = now.max(before.map_or(0, |last| last + 1));
     let mut bytes = [0; 16];
