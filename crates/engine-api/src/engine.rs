@@ -18,9 +18,9 @@ pub trait Engine: Committed + 'static {
     /// [`Catalog::version`] of the newest committed catalog. Cheap.
     fn catalog_version(&self) -> u64;
 
-    /// The log position that the newest committed catalog waits for: a reply that depends on what is defined, or on what is
-    /// not, raises its gate to it (rule R1). Commands of transactions do so by themselves; an error before the first one
-    /// does not. `Lsn(0)`: nothing to wait for. Cheap.
+    /// The log position that the newest committed catalog waits for: a reply that depends on what is defined, or on what
+    /// is not, raises its gate to it (rule R1). Commands of transactions do so by themselves; an error before the first
+    /// one does not. `Lsn(0)`: nothing to wait for. Cheap.
     fn catalog_gate(&self) -> Lsn;
 
     /// Starts a transaction. It takes no view and no id before its first command.

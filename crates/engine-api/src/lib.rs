@@ -7,7 +7,7 @@
 //! - No call blocks its thread (rule R9). What must wait returns [`Step::Wait`]; after the wait is over the caller makes
 //!   *the same call again*, and calls are written so that repeating them is right.
 //! - Tuples cross this border as bytes in the row codec of `types`; rows are named by ([`TableRef`], `RowId`).
-//! - Everything that depends on a commit that is not durable yet has raised [`Txn::gate`] before it is returned (rule R1).
+//! - What depends on a commit that is not durable yet has raised [`Txn::gate`] before it is returned (rule R1).
 
 #![forbid(unsafe_code)]
 

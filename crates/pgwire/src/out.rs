@@ -1,7 +1,7 @@
 //! The output queue of a connection: replies in order, each with the log position that must be durable before it leaves.
 //!
-//! A session raises the gate whenever a visibility decision depends on a commit that may not be durable (rule R1). The gate
-//! only grows, and bytes leave in order, so the queue is a run of segments with ascending gates:
+//! A session raises the gate whenever a visibility decision depends on a commit that may not be durable (rule R1). The
+//! gate only grows, and bytes leave in order, so the queue is a run of segments with ascending gates:
 //!
 //! ```text
 //!   buf:  |....sent....|...gate 0...|...gate 120...|...gate 250...|

@@ -427,7 +427,7 @@ impl Binder<'_, '_> {
         fold::cast(self.cx, expr, to, CastKind::Typmod, explicit, at)
     }
 
-    /// Coerces to boolean, or says what WHERE and its kin say.
+    /// Coerces to boolean, or says what WHERE and the like say.
     pub(super) fn coerce_to_boolean(&mut self, value: Located, construct: &str) -> Result<Expr> {
         let from = value.expr.ty().oid;
         let at = value.at;
@@ -441,7 +441,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// `select_common_type`: the type that CASE, UNION and their kin bring their parts to.
+    /// `select_common_type`: the type that CASE, UNION and the like bring their parts to.
     ///
     /// Without a `context` an impossible choice is `None`, with it 42804.
     pub(super) fn common_type(&self, values: &[(Oid, i32)], context: Option<&str>) -> Result<Option<Oid>> {

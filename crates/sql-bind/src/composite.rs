@@ -90,7 +90,7 @@ impl<'a> Binder<'a, '_> {
         }
     }
 
-    /// `ROW(…)::t` and kin, where `t` is the name of a table; `None` if it is not.
+    /// `ROW(…)::t` and the like, where `t` is the name of a table; `None` if it is not.
     ///
     /// # Errors
     /// 0A000 for a value whose fields are not known.

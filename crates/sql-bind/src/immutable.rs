@@ -49,7 +49,7 @@ fn is_read_alike(ty: Oid) -> bool {
     has_one_text(ty) && ![TIME, TIMETZ].contains(&types::user::base_type(ty, -1).0)
 }
 
-/// Whether values of a type show no names of objects, as enums, regclass and its kin do, and have no parts that might.
+/// Whether values of a type show no names of objects, as enums, regclass and the like do, and have no parts that might.
 fn is_plain(ty: Oid) -> bool {
     use types::oid::*;
     let base = types::user::base_type(ty, -1).0;

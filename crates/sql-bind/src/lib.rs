@@ -437,7 +437,7 @@ pub fn bind_through_view(desc: &TableDesc, verb: &str, cx: &mut BindContext<'_>)
 pub struct ColumnType {
     /// Type.
     pub ty: Ty,
-    /// `serial` and kin: a sequence is made for it.
+    /// `serial` and the like: a sequence is made for it.
     pub serial: bool,
 }
 

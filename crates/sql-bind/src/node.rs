@@ -128,7 +128,7 @@ pub(super) fn figure_name(node: &Node) -> String {
     figure(node, 0).map_or_else(|| "?column?".to_string(), |(name, _)| name)
 }
 
-/// The name and how strong it is: 2 for real names, 1 for those of casts and kin.
+/// The name and how strong it is: 2 for real names, 1 for those of casts and the like.
 fn figure(node: &Node, depth: usize) -> Option<(String, u8)> {
     if depth > MAX_FIGURE_DEPTH {
         return None;

@@ -1,4 +1,4 @@
-//! Names of catalog objects as constants: `'t'::regclass` and its kin.
+//! Names of catalog objects as constants: `'t'::regclass` and the like.
 
 use base::{Oid, Result, SqlState};
 use sql_functions as functions;

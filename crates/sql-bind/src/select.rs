@@ -230,7 +230,7 @@ impl<'a> Binder<'a, '_> {
         }
     }
 
-    /// WHERE and its kin.
+    /// WHERE and the like.
     pub(super) fn condition(
         &mut self,
         node: Option<&'a Node>,
@@ -336,7 +336,7 @@ impl<'a> Binder<'a, '_> {
         Query { targets, ..Query::default() }
     }
 
-    /// FOR UPDATE and its kin: `transformLockingClause`.
+    /// FOR UPDATE and the like: `transformLockingClause`.
     pub(super) fn locking(&mut self, select: &'a SelectStmt, query: &mut Query, has_set_call: bool) -> Result<()> {
         for node in select.lockingClause.iter().flatten() {
             let Node::LockingClause(clause) = node else { continue };

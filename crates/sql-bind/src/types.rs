@@ -16,7 +16,7 @@ const MAX_PRECISION: i32 = 1000;
 const INTERVAL_FULL_RANGE: i32 = 0x7fff;
 const INTERVAL_FULL_PRECISION: i32 = 0xffff;
 
-/// Resolves a type name, `serial` and its kin included.
+/// Resolves a type name, `serial` and the like included.
 pub(super) fn column_type(name: &TypeName, sql: &str, types: Known<'_>) -> Result<ColumnType> {
     let names = strings(&name.names);
     if let [single] = names.as_slice() {

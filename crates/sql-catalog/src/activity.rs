@@ -1,4 +1,4 @@
-//! `pg_stat_activity`, `pg_stat_ssl`, `pg_stat_database`, `pg_stat_statements` and kin.
+//! `pg_stat_activity`, `pg_stat_ssl`, `pg_stat_database`, `pg_stat_statements` and the like.
 //!
 //! What is not counted is NULL, so that a zero is not taken for a measurement.
 

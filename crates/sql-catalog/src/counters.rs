@@ -1,4 +1,4 @@
-//! `pg_stat_all_tables`, `pg_statio_all_tables` and kin: which relations there are. What is not counted is NULL.
+//! `pg_stat_all_tables`, `pg_statio_all_tables` and the like: which relations there are. What is not counted is NULL.
 
 use base::Oid;
 use engine_api::{Catalog, CatalogObject, TableDesc, TableKind};

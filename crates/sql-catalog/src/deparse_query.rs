@@ -277,7 +277,7 @@ impl<'a> Writer<'a> {
         written && self.locks(query)
     }
 
-    /// FOR UPDATE and its kin. What a clause that names no table locks in subqueries is not told from what these lock.
+    /// FOR UPDATE and the like. What a clause that names no table locks in subqueries is not told from what these lock.
     fn locks(&mut self, query: &Query) -> bool {
         let is_subquery = |rel: &Rel| matches!(rel.kind, RelKind::Subquery { .. });
         if !query.locking.is_empty() && query.rels.iter().any(is_subquery) {

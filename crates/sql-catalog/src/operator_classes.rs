@@ -90,7 +90,7 @@ const CLASSES: &[(u32, &str, u32, u32, bool, u32)] = &[
     (10088, "jsonb_ops", 4033, 3802, true, 0),
 ];
 
-/// The type that classes of a type are about: that of arrays for all of them, text for varchar, inet for cidr, oid for regclass and kin, what is under a domain.
+/// The type that classes of a type are about: that of arrays for all of them, text for varchar, inet for cidr, oid for the `reg…` types, what is under a domain.
 fn input_type(ty: Oid) -> Oid {
     let ty = types::user::base_type(ty, -1).0;
     match types::type_info(ty) {

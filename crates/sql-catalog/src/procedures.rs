@@ -70,7 +70,7 @@ struct Procedure<'a> {
 
 /// Functions that make rows from what a statement sees or does; all others only from their arguments.
 const STABLE_SETS: &[u32] = &[939, 1179, 1686, 2289, 3035];
-/// `pg_partition_ancestors` and kin.
+/// `pg_partition_ancestors` and the like.
 const VOLATILE_SETS: &[u32] = &[3425];
 /// Functions with rows and arguments that may be left out; here each number of arguments is a function of its own.
 const SETS_WITH_DEFAULTS: &[u32] = &[1179, 4006];

@@ -154,7 +154,7 @@ pub trait Session {
     /// Waits for so many milliseconds.
     ///
     /// # Errors
-    /// 57014 and kin if the statement is stopped.
+    /// 57014 and the like if the statement is stopped.
     fn pause<'s>(&'s mut self, millis: u64) -> Later<'s, ()>;
 
     /// A database that was closed is open again.

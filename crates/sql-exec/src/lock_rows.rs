@@ -1,4 +1,4 @@
-//! FOR UPDATE and kin: locks the rows of some tables and looks again at those that have moved (rule R7).
+//! FOR UPDATE and the like: locks the rows of some tables and looks again at those that have moved (rule R7).
 
 use std::sync::Arc;
 

@@ -24,7 +24,7 @@ static NO_INTERVAL: [Datum; 7] = [
     Datum::Float8(0.0),
 ];
 
-/// The table. The functions behind SQL's `CURRENT_DATE` and kin have no entry in PostgreSQL's catalog.
+/// The table. The functions behind SQL's `CURRENT_DATE` and the like have no entry in PostgreSQL's catalog.
 #[rustfmt::skip]
 pub(super) static FUNCTIONS: &[Function] = &[
     stable(1299, "now", &[], TIMESTAMPTZ, now),
@@ -120,7 +120,7 @@ fn timeofday(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     Ok(datetime::to_char_timestamptz(cx.clock_timestamp(), format, &cx.settings().timezone)?.into())
 }
 
-/// The precision written after `CURRENT_TIME` and kin; without one all digits are kept.
+/// The precision written after `CURRENT_TIME` and the like; without one all digits are kept.
 fn precision(args: &[Datum]) -> i32 {
     match args.first() {
         Some(Datum::Int4(n)) => (*n).clamp(0, 6),
@@ -242,7 +242,7 @@ fn make_time(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     datetime::make_time(int_of(args, 0)?, int_of(args, 1)?, float_at(args, 2)?).map(Datum::Time)
 }
 
-/// Year, month, day, hour and minute of `make_timestamp` and kin.
+/// Year, month, day, hour and minute of `make_timestamp` and the like.
 fn calendar(args: &[Datum]) -> Result<[i32; 5]> {
     Ok([int_of(args, 0)?, int_of(args, 1)?, int_of(args, 2)?, int_of(args, 3)?, int_of(args, 4)?])
 }

@@ -69,7 +69,7 @@ pub fn check_jsonpath(text: &str) -> Result<()> {
     json::path::check(text)
 }
 
-/// Whether the values of a type are shown as names from the catalog (`regclass` and kin).
+/// Whether the values of a type are shown as names from the catalog (`regclass` and the like).
 pub fn is_name_in_catalog(ty: Oid) -> bool {
     use types::oid::*;
     [REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROC, REGPROCEDURE, REGOPER, REGOPERATOR, REGCOLLATION].contains(&ty)
@@ -149,7 +149,7 @@ fn type_of_shown(shown: &Datum) -> Oid {
     }
 }
 
-/// As [`types::write_text`], with the names that the catalog has for values of `regclass` and kin.
+/// As [`types::write_text`], with the names that the catalog has for values of `regclass` and the like.
 ///
 /// # Errors
 /// As [`types::write_text`].

@@ -1,4 +1,4 @@
-//! Binary forms of values as functions: `int4send` and kin.
+//! Binary forms of values as functions: `int4send` and the like.
 
 use base::{Oid, Result};
 use types::encoding::recode_binary;

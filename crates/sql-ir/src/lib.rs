@@ -97,7 +97,7 @@ pub struct Query {
     pub offset: Option<Expr>,
     /// Set operation or VALUES instead of FROM/WHERE; `order_by`, `limit`, `offset` still apply to its result.
     pub body: Body,
-    /// FOR UPDATE and kin.
+    /// FOR UPDATE and the like.
     pub locking: Vec<Locking>,
     /// The view whose query this is, or is part of: what is below is done in the name of its owner.
     pub of_view: Option<QueryOfView>,
@@ -114,7 +114,7 @@ pub struct QueryOfView {
     pub view: Arc<TableDesc>,
     /// It is the view's own query, not one inside of it.
     pub is_whole: bool,
-    /// FOR UPDATE or kin is said of the view.
+    /// FOR UPDATE or the like is said of the view.
     pub is_locked: bool,
 }
 

@@ -39,7 +39,7 @@ impl Fingerprint {
     /// The literals as values of the parameters' types.
     ///
     /// # Errors
-    /// 22P02 and kin if a literal is no value of its parameter's type.
+    /// 22P02 and the like if a literal is no value of its parameter's type.
     pub fn values(&self, param_types: &[Oid], input: &InputContext<'_>) -> Result<Vec<Datum>> {
         self.literals
             .iter()

@@ -101,7 +101,7 @@ impl Drop for Plan {
 pub struct RowOf {
     /// The table.
     pub table: Oid,
-    /// FOR UPDATE or kin locks them.
+    /// FOR UPDATE or the like locks them.
     pub locked: bool,
 }
 

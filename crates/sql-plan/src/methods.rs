@@ -1,4 +1,4 @@
-//! Which methods a plan may use: the settings `enable_…`, and how many threads: `max_parallel_workers` and its kin.
+//! Which methods a plan may use: the settings `enable_…`, and how many threads: `max_parallel_workers` and the like.
 //!
 //! As in PostgreSQL a method that is switched off is not forbidden but made so expensive that it is taken only where nothing else
 //! will do.

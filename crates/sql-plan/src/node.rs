@@ -126,7 +126,7 @@ pub enum Node {
     Union(Arc<UnionNode>),
     /// INTERSECT and EXCEPT.
     SetOp(Arc<SetOpNode>),
-    /// FOR UPDATE and its kin.
+    /// FOR UPDATE and the like.
     LockRows(Arc<LockRowsNode>),
     /// Any of the others, counted for EXPLAIN; only in plans made for that.
     Metered(Arc<MeteredNode>),

@@ -430,7 +430,7 @@ impl Session {
         Ok(())
     }
 
-    /// `SHOW transaction_isolation` and kin tell the truth inside the transaction.
+    /// `SHOW transaction_isolation` and the like tell the truth inside the transaction.
     fn show_modes(&mut self, modes: &Modes) {
         let Some(txn) = &self.txn else { return };
         let inside = self.savepoint_level();

@@ -188,7 +188,7 @@ impl Session {
     }
 }
 
-/// The number of rows in the tag of a statement that has one: of COPY, FETCH, CREATE TABLE AS and kin.
+/// The number of rows in the tag of a statement that has one: of COPY, FETCH, CREATE TABLE AS and the like.
 fn rows_of(tag: &str) -> u64 {
     match tag.split_once(' ') {
         Some(("COPY" | "FETCH" | "SELECT", rows)) => rows.parse().unwrap_or(0),

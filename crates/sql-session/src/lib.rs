@@ -331,7 +331,7 @@ impl Session {
     /// A session for a client that has been authenticated as `user`.
     ///
     /// # Errors
-    /// FATAL 3D000 for an unknown database, 28000 for an unknown role, 22023 and kin for bad start-up parameters.
+    /// FATAL 3D000 for an unknown database, 28000 for an unknown role, 22023 and the like for bad start-up parameters.
     pub fn new(
         shared: &Arc<Shared>,
         user: &str,

@@ -63,8 +63,8 @@ impl Gates {
         self.look(ts, watch, false)
     }
 
-    /// What a reply that depends on commits waits for whose newest is that at `ts`. Those before it may raise a gate if it does
-    /// not.
+    /// What a reply waits for that depends on commits whose newest is that at `ts`. Those before it may raise a gate if
+    /// it does not.
     pub fn up_to(&self, ts: Timestamp, watch: &DurableWatch) -> Lsn {
         self.look(ts, watch, true)
     }

@@ -1,6 +1,6 @@
 //! Who holds how much memory: figures of tables and kinds, and a recount of everything that is counted.
 //!
-//! Responsible for: [`Engine::memory`](engine_api::Engine::memory) and its kin, [`Shard::audit`].
+//! Responsible for: [`Engine::memory`](engine_api::Engine::memory) and the like, [`Shard::audit`].
 //! Not responsible for: counting (`mvcc::memory`), limits (`throttle`).
 
 use engine_api::{CatalogObject, MemoryKind, MemoryUse, TableMemoryUse};

@@ -231,7 +231,7 @@ impl IndexScan {
         self.index.tree.scan(&range, direction, resume, ENTRIES.min(max), &mut self.entries)
     }
 
-    /// Appends what the view sees of the entries' rows and `takes` lets through, until `out` is full; the newest commit that this depends on,
+    /// Appends what the view sees of the entries' rows and `takes` lets through, until `out` is full; the newest commit this depends on,
     /// and how many entries were read. `noted` gets the rows seen, if they are noted one by one. `None`, and nothing is appended, if an
     /// entry's key is needed and the entries were taken without.
     #[inline]

@@ -113,8 +113,8 @@ fn is_written(
     })
 }
 
-/// Looks for another row with a key. `free` is raised to the commits that an answer of none depends on: those that deleted rows
-/// with the key, or gave them another (rule R1).
+/// Looks for another row with a key. `free` is raised to the commits that an answer of none depends on: those that
+/// deleted rows with the key, or gave them another (rule R1).
 pub fn conflict(
     shape: &Shape,
     rows: &Table,

@@ -35,7 +35,7 @@ struct Entering<'e> {
     own: TxnId,
     /// Positions of the indexes that have got one.
     entered: SmallVec<[usize; 8]>,
-    /// The newest commit that the keys being free depends on.
+    /// The newest commit among those that made the keys free.
     free: Timestamp,
     /// What stands in the way of a key, and the place of its index.
     blocked: Option<(usize, Entered)>,

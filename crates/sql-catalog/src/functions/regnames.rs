@@ -1,4 +1,4 @@
-//! Texts of types that name objects of the catalog – `regclass` and kin: what a text names, and how a number is shown.
+//! Texts of types that name catalog objects – `regclass` and the like: what a text names, and how a number is shown.
 //!
 //! Responsible for: input and output of those types at run time, `to_reg…`.
 //! Not responsible for: relations, which [`names`] finds.

@@ -287,7 +287,7 @@ fn call(function: &'static Function, args: Box<[Code]>) -> Code {
     Code::Call { function, args }
 }
 
-/// `int4pl` and kin: +, - and * of integers.
+/// `int4pl` and the like: +, - and * of integers.
 fn integer_arithmetic(function: &Function) -> Option<(ArithmeticOp, IntWidth)> {
     let rest = function.name.strip_prefix("int")?;
     if function.args.len() != 2 || function.args.iter().any(|a| width_of(*a).is_none()) {
@@ -302,7 +302,7 @@ fn integer_arithmetic(function: &Function) -> Option<(ArithmeticOp, IntWidth)> {
     Some((op, width_of(function.ret)?))
 }
 
-/// `numeric_add` and kin: +, - and * of numeric.
+/// `numeric_add` and the like: +, - and * of numeric.
 fn numeric_arithmetic(function: &Function) -> Option<ArithmeticOp> {
     if function.args != [oid::NUMERIC; 2] {
         return None;

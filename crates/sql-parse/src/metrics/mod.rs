@@ -33,9 +33,9 @@ pub enum StatementKind {
     Commit,
     /// ROLLBACK of a block
     Rollback,
-    /// BEGIN, SAVEPOINT and their kin
+    /// BEGIN, SAVEPOINT and the like
     Transaction,
-    /// CREATE, ALTER, DROP, GRANT and their kin
+    /// CREATE, ALTER, DROP, GRANT and the like
     Definition,
     /// Settings, cursors, and all others
     Utility,

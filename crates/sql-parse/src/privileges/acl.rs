@@ -65,7 +65,7 @@ type Options<'a> = &'a dyn Fn(&[AclItem], Oid) -> Privileges;
 /// Applies a change to a list. `options` says what roles may grant by a list.
 ///
 /// # Errors
-/// 2BP01 if others hold grants that depend on what is revoked; 0LP01 if a grant option would go back to where it came from.
+/// 2BP01 if grants of others depend on what is revoked; 0LP01 if a grant option would go back to where it came from.
 pub fn apply(items: &mut Vec<AclItem>, owner: Oid, change: Change, options: Options<'_>) -> Result<()> {
     if change.is_grant && !change.grantable.is_empty() && change.grantee.is_valid() {
         check_circle(items, owner, change, options)?;

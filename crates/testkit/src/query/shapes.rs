@@ -103,7 +103,7 @@ impl Writer<'_> {
         format!("SELECT {distinct}{} FROM {table} AS e{filter}{tail}", list.join(", "))
     }
 
-    /// UNION and kin of queries whose columns have the same types.
+    /// UNION and the like of queries whose columns have the same types.
     fn set_operation(&mut self) -> String {
         let kinds: Vec<ExpressionKind> =
             (0..1 + self.below(3)).map(|_| KINDS[self.below(KINDS.len() as u64) as usize]).collect();

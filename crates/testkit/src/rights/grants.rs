@@ -219,7 +219,7 @@ impl Writer<'_> {
         }
     }
 
-    /// ALTER ROLE … SET and kin.
+    /// ALTER ROLE … SET and the like.
     pub(super) fn kept_setting(&mut self) -> String {
         let (name, value) = self.setting();
         let role = if self.once_in(5) { "CURRENT_USER".to_owned() } else { self.any_role() };

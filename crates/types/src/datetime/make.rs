@@ -1,4 +1,4 @@
-//! `make_date` and its kin, `to_timestamp(double precision)`, `isfinite`.
+//! `make_date` and the like, `to_timestamp(double precision)`, `isfinite`.
 
 use super::calendar::{days_in_month, valid_julian};
 use super::decode::decode_offset;
