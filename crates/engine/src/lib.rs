@@ -9,8 +9,8 @@
 //! - (E2) What a reply depends on has raised the transaction's gate: every version seen or found gone is noted (rule R1).
 //! - (E3) For every version in memory each index of its table has an entry (key, row); an entry is removed only when
 //!   no version of the row has its key, under the row's exclusive lock.
-//! - (E4) Of two transactions that write the same key of a unique index, the second finds the entry of the first: the check and
-//!   the insertion of the entry are one step under the latch of the key's stripe.
+//! - (E4) Of two transactions that write the same key of a unique index, the second finds the entry of the first: the
+//!   check and the insertion of the entry are one step under the latch of the key's stripe.
 //!
 //! Start at [`Shard::open`] and the stages in `commit`; read `tests/it.rs` for the life of a transaction.
 

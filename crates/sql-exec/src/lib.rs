@@ -1,7 +1,7 @@
 //! Running plans: one operator per file.
 //!
-//! Responsible for: pulling rows through the operators of a plan, suspending where something must be waited for, locking rows and
-//! evaluating the conditions again for locked rows that have newer versions (rule R7), constraints, foreign keys and cascades.
+//! Responsible for: pulling rows through the operators of a plan, suspending where something must be waited for, locking
+//! rows and evaluating the conditions again on their newest versions (rule R7), constraints, foreign keys and cascades.
 //! Not responsible for: choosing the plan; the transaction block around it.
 //! Invariants:
 //! - An operator that answers [`Next::Wait`] is called again with the registers unchanged and continues where it was (rule R9).
