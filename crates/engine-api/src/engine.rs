@@ -443,7 +443,9 @@ pub enum RowLockOutcome {
     Moved,
     /// Locked for its key only; this command has made the newest version, which its view does not show.
     Own,
-    /// The row is gone in its newest version, or this command has made that; nothing is locked.
+    /// This command has made the newest version, which its view does not show; nothing is locked.
+    OwnUnlocked,
+    /// The row is gone in its newest version; nothing is locked.
     Gone,
     /// Held by another transaction, and the policy was Skip.
     Skipped,

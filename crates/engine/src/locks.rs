@@ -225,10 +225,12 @@ impl Transaction {
             }
             // A foreign key may point to a row of its own statement; other callers pass over what they made.
             Found::OwnOfThisCommand if keeps_key => Ok(RowLockOutcome::Own),
-            Found::OwnOfThisCommand => Ok(RowLockOutcome::Gone),
+            Found::OwnOfThisCommand => Ok(RowLockOutcome::OwnUnlocked),
         };
         drop(guard);
-        if matches!(outcome, Ok(RowLockOutcome::Gone)) || planted::strikes(Planted::LockGoesEarly) {
+        if matches!(outcome, Ok(RowLockOutcome::Gone | RowLockOutcome::OwnUnlocked))
+            || planted::strikes(Planted::LockGoesEarly)
+        {
             let core = self.core.as_mut().expect("started above");
             self.shard.0.store.undo_to(core, mark);
         }

@@ -722,7 +722,7 @@ impl Session {
             let newest = match outcome {
                 RowLockOutcome::Locked | RowLockOutcome::Own => seen,
                 RowLockOutcome::Moved => self.decode(key.0, moved.row(0), common)?.1,
-                RowLockOutcome::Gone => {
+                RowLockOutcome::OwnUnlocked | RowLockOutcome::Gone => {
                     // Another row may have its key by now.
                     self.note(common.model, key, common.model.len());
                     return Ok(Went::Done);

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use base::{Oid, Result, SqlState};
-use engine_api::{CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, IndexDesc, Privileges, TableDesc};
-use rupg_sql::nodes::{Node, RangeVar, TableLikeClause};
+use engine_api::{
+    CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, IndexDesc, Privileges, SequenceDesc, TableDesc,
+};
+use rupg_sql::nodes::{DefElem, Node, RangeVar, TableLikeClause};
 use sql_parse::privileges;
 
 use super::Cx;
@@ -43,7 +45,9 @@ pub(super) fn add_columns(
         let number = table.columns.len() as i16 + 1;
         let identity = column.identity.filter(|_| copies(IDENTITY));
         if identity.is_some() {
-            serials.push((number, column.type_oid, Vec::new()));
+            let options = catalog.identity_sequence(column).map_or_else(Vec::new, options_of);
+            // As in PostgreSQL, its type is not that of the column.
+            serials.push((number, types::oid::INT8, options));
         }
         let default = match column.identity {
             None if copies(DEFAULTS) => column.default.clone(),
@@ -72,6 +76,20 @@ pub(super) fn add_columns(
         table.columns[at].generated = Some(over.ok_or_else(|| whole_row(what(), &source))?);
     }
     Ok(source)
+}
+
+/// What makes another sequence like this one, as options of CREATE SEQUENCE.
+fn options_of(sequence: &SequenceDesc) -> Vec<Option<Node>> {
+    let SequenceDesc { start, increment, min, max, cache, cycle, .. } = *sequence;
+    let numbers = [("increment", increment), ("minvalue", min), ("maxvalue", max), ("start", start), ("cache", cache)];
+    let numbers = numbers.map(|(name, number)| (name, Node::Float(number.to_string().into())));
+    let options = numbers.into_iter().chain([("cycle", Node::Boolean(cycle))]);
+    options
+        .map(|(name, value)| {
+            let option = DefElem { defname: Some(name.into()), arg: Some(value), location: -1, ..Default::default() };
+            Some(Node::DefElem(Box::new(option)))
+        })
+        .collect()
 }
 
 /// The table, view or materialized view to be like.

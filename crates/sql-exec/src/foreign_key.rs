@@ -401,7 +401,9 @@ pub fn lock_parent(
                 // Its key has gone elsewhere while its lock was waited for. It is looked for again, as often as that happens:
                 // another may have got the key meanwhile.
             }
-            Step::Ready(RowLockOutcome::Gone | RowLockOutcome::Skipped) => search.found = Some((rows, at + 1)),
+            Step::Ready(RowLockOutcome::OwnUnlocked | RowLockOutcome::Gone | RowLockOutcome::Skipped) => {
+                search.found = Some((rows, at + 1))
+            }
             Step::Wait(wait) => {
                 search.found = Some((rows, at));
                 return Ok(Step::Wait(wait));

@@ -93,7 +93,12 @@ impl Operator for LockRows {
                         target.reader.read(self.newest.row(0), registers);
                         self.moved = true;
                     }
-                    Step::Ready(RowLockOutcome::Own | RowLockOutcome::Gone | RowLockOutcome::Skipped) => {
+                    Step::Ready(
+                        RowLockOutcome::Own
+                        | RowLockOutcome::OwnUnlocked
+                        | RowLockOutcome::Gone
+                        | RowLockOutcome::Skipped,
+                    ) => {
                         self.target = None;
                         continue 'rows;
                     }

@@ -177,6 +177,7 @@ fn list(
         prepare(level, part, all)?;
     }
     run_per_row(level, &mut parts);
+    run_volatile_per_row(level, &mut parts);
     if parts.len() > 1 {
         for part in parts.iter_mut().filter(|part| part.join != JoinType::Inner) {
             derive_on(part, conjuncts);
@@ -350,6 +351,24 @@ fn run_per_row(level: &Level<'_>, parts: &mut [Part<'_>]) {
         let before = parts.iter().filter(is_before).fold(0, |mask, other| mask | other.mask);
         parts[at].needs |= before;
         parts[at].lateral |= before != 0;
+    }
+}
+
+/// Runs a LATERAL subquery that calls volatile functions for each row of what stands before it, also if it reads none of its columns.
+fn run_volatile_per_row(level: &Level<'_>, parts: &mut [Part<'_>]) {
+    let mut before = 0;
+    for part in parts {
+        if let Item::Rel(rel) = part.item
+            && let RelKind::Subquery { query, lateral: true } = &level.rels[rel].kind
+            && matches!(part.join, JoinType::Inner | JoinType::Left)
+            && walk::is_volatile_query(query)
+        {
+            part.needs |= before;
+            part.lateral |= before != 0;
+        }
+        if matches!(part.join, JoinType::Inner | JoinType::Left) {
+            before |= part.mask;
+        }
     }
 }
 

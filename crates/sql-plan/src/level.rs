@@ -481,9 +481,9 @@ impl Resolve for Level<'_> {
 
     fn subquery(&mut self, kind: &SubqueryKind, query: &Query) -> Result<Code> {
         let mut subplan = self.subplan(query)?;
-        // What it takes from further out stays while this query runs once.
+        // What it takes from further out stays while this query runs once, and so does its result, even if it calls volatile functions.
         let is_outer = |code: &Code| matches!(code, Code::Slot(slot) if self.outer.iter().any(|(_, own)| own == slot));
-        let fixed = subplan.args.iter().all(|(code, _)| is_outer(code)) && !walk::is_volatile_query(query);
+        let fixed = subplan.args.iter().all(|(code, _)| is_outer(code));
         subplan.fixed = fixed;
         let kind = match kind {
             SubqueryKind::Exists => {

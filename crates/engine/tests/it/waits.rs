@@ -49,7 +49,9 @@ fn upsert(txn: &mut dyn Txn, id: i32) -> base::Result<()> {
         match found {
             RowLockOutcome::Locked => assert!(txn.fetch(&table, row, &mut newest)?),
             RowLockOutcome::Moved => {}
-            RowLockOutcome::Own | RowLockOutcome::Gone | RowLockOutcome::Skipped => continue,
+            RowLockOutcome::Own | RowLockOutcome::OwnUnlocked | RowLockOutcome::Gone | RowLockOutcome::Skipped => {
+                continue;
+            }
         }
         let changed = tuple(id, balance(newest.row(0).tuple) + 1);
         return await_step(txn, |txn| txn.update(&table, row, &changed));
@@ -68,7 +70,9 @@ fn delete(txn: &mut dyn Txn, id: i32) -> base::Result<Option<i64>> {
     let gone = match found {
         RowLockOutcome::Locked => seen,
         RowLockOutcome::Moved => balance(newest.row(0).tuple),
-        RowLockOutcome::Own | RowLockOutcome::Gone | RowLockOutcome::Skipped => return Ok(None),
+        RowLockOutcome::Own | RowLockOutcome::OwnUnlocked | RowLockOutcome::Gone | RowLockOutcome::Skipped => {
+            return Ok(None);
+        }
     };
     txn.delete(&table, row)?;
     Ok(Some(gone))

@@ -127,13 +127,7 @@ impl Insert {
             return Err(Error::internal("a conflict without an action"));
         };
         if self.own.contains(&row.0) {
-            return Err(Error::new(
-                SqlState::CARDINALITY_VIOLATION,
-                "ON CONFLICT DO UPDATE command cannot affect row a second time",
-            )
-            .hint(
-                "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
-            ));
+            return Err(second_time());
         }
         let target = &node.target;
         let readable = match lock(target, row, *mode, cx, &mut self.newest, registers)? {
@@ -147,6 +141,8 @@ impl Insert {
                 }
                 found
             }
+            // Another part of the statement has written it.
+            Locked::Own => return Err(second_time()),
             Locked::Gone => false,
             Locked::Wait(wait) => return Ok(Next::Wait(wait)),
         };
@@ -154,7 +150,7 @@ impl Insert {
             // It was deleted meanwhile: the proposed row is tried again.
             Insert::include(node, registers);
             self.state = InsertState::Inserting;
-            return Ok(Next::Row);
+            return Ok(cx.run.tick(1)?.map_or(Next::Row, Next::Wait));
         }
         if !all_true(filter, cx, registers)? {
             self.state = InsertState::Reading;
@@ -265,4 +261,9 @@ impl Operator for Insert {
             input.rescan(forget);
         }
     }
+}
+
+fn second_time() -> Error {
+    Error::new(SqlState::CARDINALITY_VIOLATION, "ON CONFLICT DO UPDATE command cannot affect row a second time")
+        .hint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")
 }

@@ -152,7 +152,7 @@ impl Merge {
                 }
                 return Ok(None);
             }
-            Locked::Gone => {
+            Locked::Own | Locked::Gone => {
                 target.slots.iter().for_each(|slot| registers[*slot as usize] = Datum::Null);
                 self.state = MergeState::Unmatched;
                 return Ok(None);

@@ -26,6 +26,8 @@ enum Locked {
     Same,
     /// It has moved: its newest version is in the registers.
     Moved,
+    /// This statement has written it.
+    Own,
     Gone,
     Wait(engine_api::Wait),
 }
@@ -47,7 +49,8 @@ fn lock(
             target.reader.read(newest.row(0), registers);
             Locked::Moved
         }
-        Step::Ready(RowLockOutcome::Own | RowLockOutcome::Gone | RowLockOutcome::Skipped) => Locked::Gone,
+        Step::Ready(RowLockOutcome::Own | RowLockOutcome::OwnUnlocked) => Locked::Own,
+        Step::Ready(RowLockOutcome::Gone | RowLockOutcome::Skipped) => Locked::Gone,
         Step::Wait(wait) => Locked::Wait(wait),
     })
 }
@@ -116,7 +119,7 @@ impl LockedRows {
                     stronger if stronger > wanted => self.at = At::Row(row, stronger),
                     _ => return Ok(NextLocked::Row(row)),
                 },
-                Locked::Moved | Locked::Gone => {}
+                Locked::Moved | Locked::Own | Locked::Gone => {}
                 Locked::Wait(wait) => {
                     self.at = At::Row(row, wanted);
                     return Ok(NextLocked::Wait(wait));

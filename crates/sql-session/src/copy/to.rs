@@ -68,7 +68,7 @@ pub(super) async fn copy_to(
         columns: &columns,
         settings: session.output_settings(),
         out: Vec::new(),
-        quoted: columns.iter().map(|c| format.force_quote.contains(&c.name)).collect(),
+        quoted: columns.iter().map(|c| format.force_quote_all || format.force_quote.contains(&c.name)).collect(),
         ends: Vec::new(),
         rows: 0,
         scratch: Vec::new(),
@@ -203,7 +203,7 @@ fn write_line<'a>(
         match field {
             None => out.extend_from_slice(format.null.as_bytes()),
             Some(text) if format.csv => {
-                let quote = format.force_quote_all || quoted.get(i) == Some(&true) || (alone && text == b"\\.");
+                let quote = quoted.get(i) == Some(&true) || (alone && text == b"\\.");
                 write_csv(format, text, quote, out);
             }
             Some(text) => write_escaped(format, text, out),
