@@ -203,15 +203,12 @@ impl<S: Source> Sort<S> {
             self.runs.select_nth_unstable_by(limit, |&a, &b| Sort::compare(source, a, b));
             self.runs.truncate(limit);
         }
-        let last = self.runs.iter().copied().max_by(|&a, &b| Sort::compare(source, a, b));
         // Rows keep their order of arrival, which decides between equal ones.
         self.runs.sort_unstable_by_key(|kept| kept.row);
+        let last = (0..self.runs.len()).max_by(|&a, &b| Sort::compare(source, self.runs[a], self.runs[b]));
         self.source.keep(&self.runs);
-        self.bound = last.and_then(|last| {
-            let row = self.runs.iter().position(|kept| kept.row == last.row)?;
-            Some(Kept { head: last.head, row: row as u32 })
-        });
         self.runs.iter_mut().zip(0..).for_each(|(kept, row)| kept.row = row);
+        self.bound = last.map(|at| self.runs[at]);
     }
 
     /// Makes the heap of runs.

@@ -43,10 +43,10 @@ pub(super) fn untied(inner: &Query) -> Option<Untied> {
     query.distinct = None;
     let (mut own, mut outer, mut types) = (Vec::new(), Vec::new(), Vec::new());
     for condition in conditions {
+        if walk::is_volatile(&condition) {
+            return None;
+        }
         if !expr_reaches_out(&condition) {
-            if walk::is_volatile(&condition) {
-                return None;
-            }
             own.push(condition);
             continue;
         }
@@ -68,9 +68,6 @@ pub(super) fn untied(inner: &Query) -> Option<Untied> {
 
 /// The sides of an equality between a column of a query around and what this one says of its rows, and the type by which they are equal.
 fn tie(condition: Expr) -> Option<(Expr, Expr, Oid)> {
-    if walk::is_volatile(&condition) {
-        return None;
-    }
     let Expr::Call { function, args, .. } = condition else { return None };
     let [left, right] = <[Expr; 2]>::try_from(args).ok()?;
     let (there, here) = match (is_column_around(&left), is_column_around(&right)) {

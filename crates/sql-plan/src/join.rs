@@ -619,17 +619,13 @@ pub(super) fn hashable(expr: &Expr) -> Option<(&Expr, &Expr, Oid)> {
     let [a, b] = args.as_slice() else { return None };
     let test = comparison_of(function);
     let (ta, tb) = (a.ty().oid, b.ty().oid);
-    let ty = match test.how {
-        How::Order(ty) => ty,
-        How::Int if ta == tb => ta,
-        How::Int => oid::INT8,
-        How::Function(_) => {
-            return (compare_op_of(function) == Some(CompareOp::Eq) && !walk::is_volatile(expr))
-                .then(|| Some((a, b, instant_of(ta, tb)?)))
-                .flatten();
-        }
+    let (op, ty) = match test.how {
+        How::Order(ty) => (test.op, ty),
+        How::Int if ta == tb => (test.op, ta),
+        How::Int => (test.op, oid::INT8),
+        How::Function(_) => (compare_op_of(function)?, instant_of(ta, tb)?),
     };
-    (test.op == CompareOp::Eq && !walk::is_volatile(expr)).then_some((a, b, ty))
+    (op == CompareOp::Eq && !walk::is_volatile(expr)).then_some((a, b, ty))
 }
 
 /// The type as which instants of two types are compared.

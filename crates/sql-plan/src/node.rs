@@ -142,6 +142,40 @@ pub enum Node {
     Merge(Arc<MergeNode>),
 }
 
+/// The nodes whose rows are of their own: no row of theirs is a row of one input, passed on or joined with others. A new node is listed here,
+/// or is named in each match that asks for what drives a node.
+macro_rules! makes_rows {
+    () => {
+        $crate::node::Node::OneRow
+            | $crate::node::Node::System(_)
+            | $crate::node::Node::Function(_)
+            | $crate::node::Node::Values(_)
+            | $crate::node::Node::Subquery(_)
+            | $crate::node::Node::Cte(_)
+            | $crate::node::Node::WorkTable(_)
+            | $crate::node::Node::Recursion(_)
+            | $crate::node::Node::Sample(_)
+            | $crate::node::Node::MergeJoin(_)
+            | $crate::node::Node::Gather(_)
+            | $crate::node::Node::Materialize(_)
+            | $crate::node::Node::Sort(_)
+            | $crate::node::Node::IncrementalSort(_)
+            | $crate::node::Node::Aggregate(_)
+            | $crate::node::Node::Window(_)
+            | $crate::node::Node::WindowFrames(_)
+            | $crate::node::Node::Distinct(_)
+            | $crate::node::Node::Union(_)
+            | $crate::node::Node::SetOp(_)
+            | $crate::node::Node::LockRows(_)
+            | $crate::node::Node::Current(_)
+            | $crate::node::Node::Insert(_)
+            | $crate::node::Node::Update(_)
+            | $crate::node::Node::Delete(_)
+            | $crate::node::Node::Merge(_)
+    };
+}
+pub(crate) use makes_rows;
+
 /// A node of a plan that is explained, with what is expected of it and what it does.
 #[derive(Debug)]
 pub struct MeteredNode {
@@ -185,38 +219,13 @@ impl Node {
                     metered.input.one_is_enough();
                 }
             }
-            Node::OneRow
-            | Node::System(_)
-            | Node::Function(_)
-            | Node::Values(_)
-            | Node::Subquery(_)
-            | Node::Cte(_)
-            | Node::WorkTable(_)
-            | Node::Recursion(_)
-            | Node::Filter(_)
-            | Node::Sample(_)
+            Node::Filter(_)
             | Node::Project(_)
             | Node::NestedLoop(_)
             | Node::HashJoin(_)
-            | Node::MergeJoin(_)
-            | Node::Gather(_)
             | Node::Late(_)
-            | Node::Materialize(_)
-            | Node::Sort(_)
-            | Node::IncrementalSort(_)
-            | Node::Aggregate(_)
-            | Node::Window(_)
-            | Node::WindowFrames(_)
-            | Node::Distinct(_)
             | Node::Limit(_)
-            | Node::Union(_)
-            | Node::SetOp(_)
-            | Node::LockRows(_)
-            | Node::Current(_)
-            | Node::Insert(_)
-            | Node::Update(_)
-            | Node::Delete(_)
-            | Node::Merge(_) => {}
+            | makes_rows!() => {}
         }
     }
 
@@ -225,36 +234,7 @@ impl Node {
             Node::Metered(n) => n.input.is_join(),
             Node::Filter(n) => n.input.is_join(),
             Node::HashJoin(_) | Node::NestedLoop(_) => true,
-            Node::OneRow
-            | Node::Scan(_)
-            | Node::System(_)
-            | Node::Function(_)
-            | Node::Values(_)
-            | Node::Subquery(_)
-            | Node::Cte(_)
-            | Node::WorkTable(_)
-            | Node::Recursion(_)
-            | Node::Sample(_)
-            | Node::Project(_)
-            | Node::MergeJoin(_)
-            | Node::Gather(_)
-            | Node::Late(_)
-            | Node::Materialize(_)
-            | Node::Sort(_)
-            | Node::IncrementalSort(_)
-            | Node::Aggregate(_)
-            | Node::Window(_)
-            | Node::WindowFrames(_)
-            | Node::Distinct(_)
-            | Node::Limit(_)
-            | Node::Union(_)
-            | Node::SetOp(_)
-            | Node::LockRows(_)
-            | Node::Current(_)
-            | Node::Insert(_)
-            | Node::Update(_)
-            | Node::Delete(_)
-            | Node::Merge(_) => false,
+            Node::Scan(_) | Node::Project(_) | Node::Late(_) | Node::Limit(_) | makes_rows!() => false,
         }
     }
 
@@ -274,35 +254,7 @@ impl Node {
                 scan.is_late = scan.keys.is_none() && scan.early < scan.reader.len() && rows < FEW * scan.rows;
                 scan.is_late
             }),
-            Node::OneRow
-            | Node::System(_)
-            | Node::Function(_)
-            | Node::Values(_)
-            | Node::Subquery(_)
-            | Node::Cte(_)
-            | Node::WorkTable(_)
-            | Node::Recursion(_)
-            | Node::Sample(_)
-            | Node::HashJoin(_)
-            | Node::MergeJoin(_)
-            | Node::Gather(_)
-            | Node::Late(_)
-            | Node::Materialize(_)
-            | Node::Sort(_)
-            | Node::IncrementalSort(_)
-            | Node::Aggregate(_)
-            | Node::Window(_)
-            | Node::WindowFrames(_)
-            | Node::Distinct(_)
-            | Node::Limit(_)
-            | Node::Union(_)
-            | Node::SetOp(_)
-            | Node::LockRows(_)
-            | Node::Current(_)
-            | Node::Insert(_)
-            | Node::Update(_)
-            | Node::Delete(_)
-            | Node::Merge(_) => false,
+            Node::HashJoin(_) | Node::Late(_) | Node::Limit(_) | makes_rows!() => false,
         }
     }
 
@@ -392,34 +344,7 @@ impl Node {
             Node::Late(n) => n.input.passes_rows(),
             Node::Limit(n) => n.input.passes_rows(),
             Node::Metered(n) => n.input.passes_rows(),
-            Node::OneRow
-            | Node::System(_)
-            | Node::Function(_)
-            | Node::Values(_)
-            | Node::Subquery(_)
-            | Node::Cte(_)
-            | Node::WorkTable(_)
-            | Node::Recursion(_)
-            | Node::Sample(_)
-            | Node::NestedLoop(_)
-            | Node::HashJoin(_)
-            | Node::MergeJoin(_)
-            | Node::Gather(_)
-            | Node::Materialize(_)
-            | Node::Sort(_)
-            | Node::IncrementalSort(_)
-            | Node::Aggregate(_)
-            | Node::Window(_)
-            | Node::WindowFrames(_)
-            | Node::Distinct(_)
-            | Node::Union(_)
-            | Node::SetOp(_)
-            | Node::LockRows(_)
-            | Node::Current(_)
-            | Node::Insert(_)
-            | Node::Update(_)
-            | Node::Delete(_)
-            | Node::Merge(_) => false,
+            Node::NestedLoop(_) | Node::HashJoin(_) | makes_rows!() => false,
         }
     }
 }

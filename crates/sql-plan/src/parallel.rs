@@ -13,7 +13,7 @@ use sql_ir::expr::{Code, Comparison, How, Slot};
 use sql_ir::{AggCall, Body, CastKind, Query};
 
 use super::level::Level;
-use super::node::{Access, AggregateCall, GatherNode, KeyPart, KeyValue, Node, Parallel, ScanNode};
+use super::node::{Access, AggregateCall, GatherNode, KeyPart, KeyValue, Node, Parallel, ScanNode, makes_rows};
 use super::{PlanContext, implied, selectivity};
 
 /// Groups, or rows that conditions leave, for each row of the table: they are combined or handed over by one thread. More rows are handed
@@ -101,34 +101,7 @@ fn has_long_work(node: &Node) -> bool {
         Node::HashJoin(node) => any(&node.conditions) || has_long_work(&node.probe),
         Node::NestedLoop(node) => any(&node.conditions) || has_long_work(&node.outer),
         Node::Scan(scan) => any(&scan.filter),
-        Node::OneRow
-        | Node::System(_)
-        | Node::Function(_)
-        | Node::Values(_)
-        | Node::Subquery(_)
-        | Node::Cte(_)
-        | Node::WorkTable(_)
-        | Node::Recursion(_)
-        | Node::Sample(_)
-        | Node::Project(_)
-        | Node::MergeJoin(_)
-        | Node::Gather(_)
-        | Node::Materialize(_)
-        | Node::Sort(_)
-        | Node::IncrementalSort(_)
-        | Node::Aggregate(_)
-        | Node::Window(_)
-        | Node::WindowFrames(_)
-        | Node::Distinct(_)
-        | Node::Limit(_)
-        | Node::Union(_)
-        | Node::SetOp(_)
-        | Node::LockRows(_)
-        | Node::Current(_)
-        | Node::Insert(_)
-        | Node::Update(_)
-        | Node::Delete(_)
-        | Node::Merge(_) => false,
+        Node::Project(_) | Node::Limit(_) | makes_rows!() => false,
     }
 }
 
@@ -170,37 +143,9 @@ fn driving(node: &Node) -> Option<&ScanNode> {
         }
         Node::NestedLoop(node) if all_free(&node.conditions) && is_lookup(&node.inner) => driving(&node.outer),
         Node::Scan(scan) if matches!(scan.access, Access::Full) && all_free(&scan.filter) => Some(scan),
-        Node::OneRow
-        | Node::Scan(_)
-        | Node::System(_)
-        | Node::Function(_)
-        | Node::Values(_)
-        | Node::Subquery(_)
-        | Node::Cte(_)
-        | Node::WorkTable(_)
-        | Node::Recursion(_)
-        | Node::Filter(_)
-        | Node::Sample(_)
-        | Node::Project(_)
-        | Node::NestedLoop(_)
-        | Node::MergeJoin(_)
-        | Node::Gather(_)
-        | Node::Materialize(_)
-        | Node::Sort(_)
-        | Node::IncrementalSort(_)
-        | Node::Aggregate(_)
-        | Node::Window(_)
-        | Node::WindowFrames(_)
-        | Node::Distinct(_)
-        | Node::Limit(_)
-        | Node::Union(_)
-        | Node::SetOp(_)
-        | Node::LockRows(_)
-        | Node::Current(_)
-        | Node::Insert(_)
-        | Node::Update(_)
-        | Node::Delete(_)
-        | Node::Merge(_) => None,
+        Node::Scan(_) | Node::Filter(_) | Node::Project(_) | Node::NestedLoop(_) | Node::Limit(_) | makes_rows!() => {
+            None
+        }
     }
 }
 
@@ -222,37 +167,9 @@ fn is_lookup(node: &Node) -> bool {
             };
             is_in_key && scan.filter.iter().all(is_free)
         }
-        Node::OneRow
-        | Node::System(_)
-        | Node::Function(_)
-        | Node::Values(_)
-        | Node::Subquery(_)
-        | Node::Cte(_)
-        | Node::WorkTable(_)
-        | Node::Recursion(_)
-        | Node::Sample(_)
-        | Node::Project(_)
-        | Node::NestedLoop(_)
-        | Node::HashJoin(_)
-        | Node::MergeJoin(_)
-        | Node::Gather(_)
-        | Node::Late(_)
-        | Node::Materialize(_)
-        | Node::Sort(_)
-        | Node::IncrementalSort(_)
-        | Node::Aggregate(_)
-        | Node::Window(_)
-        | Node::WindowFrames(_)
-        | Node::Distinct(_)
-        | Node::Limit(_)
-        | Node::Union(_)
-        | Node::SetOp(_)
-        | Node::LockRows(_)
-        | Node::Current(_)
-        | Node::Insert(_)
-        | Node::Update(_)
-        | Node::Delete(_)
-        | Node::Merge(_) => false,
+        Node::Project(_) | Node::NestedLoop(_) | Node::HashJoin(_) | Node::Late(_) | Node::Limit(_) | makes_rows!() => {
+            false
+        }
     }
 }
 

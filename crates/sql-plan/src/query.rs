@@ -18,7 +18,7 @@ use super::methods::sort_cost;
 use super::node::{
     Access, AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, GatherNode, IncrementalSortNode,
     LateNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable, ProjectNode, QueryPlan, RecursionNode,
-    SampleNode, SetOpNode, SortNode, SortSlot, StoredColumns, UnionNode, ValuesNode,
+    SampleNode, SetOpNode, SortNode, SortSlot, StoredColumns, UnionNode, ValuesNode, makes_rows,
 };
 use super::{PlanContext, RowOf, outer_joins, parallel, places, rewrite, sarg, selectivity, walk, window};
 
@@ -834,39 +834,14 @@ fn want_one_of_each(node: &mut Node, slots: &mut dyn Iterator<Item = Slot>, rows
             scan.distinct = columns;
             read
         }
-        Node::OneRow
-        | Node::Scan(_)
-        | Node::System(_)
-        | Node::Function(_)
-        | Node::Values(_)
-        | Node::Subquery(_)
-        | Node::Cte(_)
-        | Node::WorkTable(_)
-        | Node::Recursion(_)
+        Node::Scan(_)
         | Node::Filter(_)
-        | Node::Sample(_)
         | Node::Project(_)
         | Node::NestedLoop(_)
         | Node::HashJoin(_)
-        | Node::MergeJoin(_)
-        | Node::Gather(_)
         | Node::Late(_)
-        | Node::Materialize(_)
-        | Node::Sort(_)
-        | Node::IncrementalSort(_)
-        | Node::Aggregate(_)
-        | Node::Window(_)
-        | Node::WindowFrames(_)
-        | Node::Distinct(_)
         | Node::Limit(_)
-        | Node::Union(_)
-        | Node::SetOp(_)
-        | Node::LockRows(_)
-        | Node::Current(_)
-        | Node::Insert(_)
-        | Node::Update(_)
-        | Node::Delete(_)
-        | Node::Merge(_) => rows,
+        | makes_rows!() => rows,
     }
 }
 
@@ -981,10 +956,12 @@ fn is_of_first(query: &Query) -> bool {
 
 /// Lets a sort that keeps the first rows read columns late, if it sees many more rows than it may keep.
 fn read_late(node: &mut Node, query: &Query, rows: f64) {
-    /// Rows that are among the first so far, for each that is in the end; and those before the first are known.
-    const SEEN: (f64, f64) = (4.0, 1024.0);
+    /// Rows that a sort keeps before it drops any.
+    const AT_FIRST: f64 = 1024.0;
+    /// Rows that it keeps later and drops again, for each row of the result.
+    const REPLACED: f64 = 4.0;
     let Node::Sort(sort) = node else { return };
-    let kept = (first_rows(query).min(rows / 10.0) * SEEN.0 + SEEN.1).min(rows);
+    let kept = (first_rows(query).min(rows / 10.0) * REPLACED + AT_FIRST).min(rows);
     if sort.scan().is_none()
         && let Some(sort) = Arc::get_mut(sort)
     {

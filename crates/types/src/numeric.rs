@@ -163,35 +163,26 @@ impl Numeric {
     /// cut, and no further than the ends of `i64`.
     pub fn abbreviated(&self) -> i64 {
         const BITS: u32 = 16;
-        const FINITE: (i64, i64) = (i64::MIN + 1, i64::MAX - 1);
         match &self.0 {
-            Repr::NaN | Repr::Infinity => i64::MAX,
-            Repr::NegInfinity => i64::MIN,
+            Repr::NaN | Repr::Infinity => return i64::MAX,
+            Repr::NegInfinity => return i64::MIN,
             Repr::Small(mantissa, scale) => {
-                let units = match (mantissa.checked_mul(1 << BITS), TENS.get(usize::from(*scale))) {
-                    (Some(units), Some(ten)) => units / *ten as i64,
-                    (None, Some(ten)) => {
-                        let units = (i128::from(*mantissa) << BITS) / *ten;
-                        units.clamp(i128::from(FINITE.0), i128::from(FINITE.1)) as i64
-                    }
-                    (_, None) => match pow10_i128(u32::from(*scale)) {
-                        Some(ten) => ((i128::from(*mantissa) << BITS) / ten) as i64,
-                        None => 0,
-                    },
-                };
-                units.clamp(FINITE.0, FINITE.1)
+                if let (Some(units), Some(ten)) = (mantissa.checked_mul(1 << BITS), TENS.get(usize::from(*scale))) {
+                    return units / *ten as i64;
+                }
             }
-            Repr::Large(large) => {
-                let (mantissa, scale) = (&large.0, u32::from(large.1));
-                let end = if mantissa.is_negative() { FINITE.0 } else { FINITE.1 };
-                let of_wide = || mantissa.to_i128()?.checked_mul(1 << BITS)?.checked_div(pow10_i128(scale)?);
-                let units = match of_wide() {
-                    Some(units) => i64::try_from(units).ok(),
-                    None => ((mantissa << BITS) / pow10(scale)).to_i64(),
-                };
-                units.map_or(end, |units| units.clamp(FINITE.0, FINITE.1))
-            }
+            Repr::Large(_) => {}
         }
+        let in_128_bits = || {
+            let (mantissa, scale) = self.wide()?;
+            mantissa.checked_mul(1 << BITS)?.checked_div(pow10_i128(scale)?)
+        };
+        let in_more = || {
+            let (mantissa, scale) = self.parts()?;
+            ((mantissa << BITS) / pow10(scale)).to_i128()
+        };
+        let units = in_128_bits().or_else(in_more).and_then(|units| i64::try_from(units).ok());
+        units.unwrap_or(if self.signum() < 0 { i64::MIN } else { i64::MAX })
     }
 
     /// Exactly zero.
